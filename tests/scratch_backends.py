@@ -252,6 +252,18 @@ class Lazy(np.ndarray):
         return super().__getattribute__(name)
 
 
+class SaysItsThreads(Honest):
+    """What it was told in both ways: by its argument, and by the environment."""
+
+    def __init__(self, weights, *, threads):
+        super().__init__(weights, threads=threads)
+        told = os.environ.get("OMP_NUM_THREADS", "")
+        self.said = {"threads": str(threads), "variable": told}
+
+    def describe(self):
+        return self.said
+
+
 class AnswersWhenRead(Honest):
     """Spins for a moment and computes after the clock, only what is read."""
 

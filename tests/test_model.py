@@ -150,6 +150,13 @@ def test_a_model_with_a_state_is_timed(measured):
     assert row["p50_us"] > 0
 
 
+def test_a_model_has_a_row_for_each_number_of_threads(run, folder):
+    options = ("--threads", "1,default", "--rounds", "1", "-o", folder / "threads.jsonl", "--json")
+    done = run("compare", "--model", product(folder / "threads.onnx"), "onnxruntime", *options)
+    found = [(row["name"], row["status"]) for row in done.answer["backends"]]
+    assert found == [("onnxruntime (1 thread)", "ok"), ("onnxruntime (default threads)", "ok")]
+
+
 def test_a_result_names_the_model_with_its_checksum(measured, folder):
     sum = read_result(folder / "state.jsonl").rules.weights_sha256
     assert measured.answer["network"] == f"state.onnx ({sum[:8]})"

@@ -12,13 +12,13 @@ from .options import (
     Whole,
     backends_argument,
     command,
-    default_threads_option,
     device_option,
     form_option,
     network_option,
     option,
     run_options,
     seconds,
+    several_threads_option,
     subject_of,
     usable,
 )
@@ -138,7 +138,7 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 @run_options(
     "compare",
     otherwise="[without a limit: six rounds, and at least 20 s]",
-    threads=default_threads_option,
+    threads=several_threads_option,
 )
 @form_option("json", "csv", "markdown")
 def compare(
@@ -165,6 +165,7 @@ def compare(
     $ lenet-bench compare fused keras --batch 1,8,64,512
     $ lenet-bench compare fused keras --interval 20ms --cold
     $ lenet-bench compare torch --interval 20ms --threads default --beside 1
+    $ lenet-bench compare openvino litert --threads 1,2,default
     $ lenet-bench compare torch torch@gpu -o mine.jsonl   run it again to continue
     $ lenet-bench compare --device gpu --baseline cudnn
     $ lenet-bench compare --network resnet50 torch onnxruntime keras
@@ -176,7 +177,7 @@ def compare(
     """
     from ..measure.comparison import compare as measure
     from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions
-    from ..registry import on_device
+    from ..registry import on_device, without_threads
     from ..results import failures
     from ..show.comparison import comparison
     from ..show.sizes import answered
@@ -205,9 +206,10 @@ def compare(
 
     def show(result: "Result") -> bool:
         results.append(result)
-        say(comparison([result], form, screen(), named))
+        asked = [row.name for row in result.backends if without_threads(row.name) in named]
+        say(comparison([result], form, screen(), asked))
         timed = any(row.status == "ok" for row in result.backends)
-        return not failures(result.backends, named) and (timed or not model)
+        return not failures(result.backends, asked) and (timed or not model)
 
     code = run(measure, options, show, network=network)
     say(answered(results, form, screen()))

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import click
 
-from .options import FILE, command, json_option, open_option, option
+from .options import FILE, RowName, command, json_option, open_option, option
 from .output import SUCCESS, WRONG, answer, complain, give_page, screen
 
 
 @command("Show the results of many machines together.")
 @click.argument("results", metavar="[RESULT]...", nargs=-1, type=FILE)
-@option("-b, --backend NAME", "Show this backend. Repeatable.", "names", multiple=True)
+@option(
+    "-b, --backend NAME", "Show this backend. Repeatable.", "names", kind=RowName(), multiple=True
+)
 @option("--all", "Show every variant.", "every")
 @option("-o, --output FILE", "Write one HTML page that works offline.")
 @open_option

@@ -1,7 +1,7 @@
 """How a command is declared: its examples, its arguments, its options and their values."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from inspect import cleandoc
@@ -38,10 +38,12 @@ class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
 
     def convert(self, value: str, param: Any, ctx: Any) -> str:
         """Refuse an unknown name, and suggest the one that was probably meant."""
-        from ..registry import canonical_name
+        from ..registry import canonical_name, without_threads
 
         if value in self.others:
             return value
+        if (name := without_threads(value)) != value:
+            self.fail(f"name {name}, and give the number of its threads with --threads", param, ctx)
         try:
             return canonical_name(value)
         except LenetBenchError as error:
@@ -53,6 +55,17 @@ class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
 
         names = [name for name in (*self.others, *every_name()) if name.startswith(incomplete)]
         return [CompletionItem(name) for name in names if incomplete or "@" not in name]
+
+
+class RowName(BackendName):
+    """The name of a row of a result: a backend, which a number of threads may follow."""
+
+    def convert(self, value: str, param: Any, ctx: Any) -> str:
+        """Refuse an unknown backend."""
+        from ..registry import without_threads
+
+        name = without_threads(value)
+        return super().convert(name, param, ctx) + value.removeprefix(name)
 
 
 def _as_model(value: str) -> str | None:
@@ -121,11 +134,14 @@ def seconds(text: str) -> float:
     return time
 
 
-def number_or_default(text: str | int) -> int:
-    """A number of threads; 0 for the word `default`."""
-    if not re.fullmatch(r"[1-9]\d{0,4}|default", str(text)):
-        raise click.BadParameter(f"expected a number above 0 or `default`, got {text!r}")
-    return 0 if text == "default" else int(text)
+def numbers_of_threads(text: str | int) -> int | tuple[int, ...]:
+    """A number of threads, or several spelled 1,2,default; 0 for the word `default`."""
+    words = [word.strip() for word in str(text).split(",")]
+    for word in words:
+        if not re.fullmatch(r"[1-9]\d{0,4}|default", word):
+            raise click.BadParameter(f"expected a number above 0 or `default`, got {word!r}")
+    numbers = tuple(0 if word == "default" else int(word) for word in each_once(None, None, words))
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
 #: What an option takes: its name in the help, and its type.
@@ -186,7 +202,7 @@ def option(
     return click.option(*names, *filter(None, [name]), help=help, **more)
 
 
-def each_once(_context: Any, _argument: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+def each_once(_context: Any, _argument: Any, names: Sequence[str]) -> Sequence[str]:
     """Refuse a name that is given twice."""
     for name in names:
         if names.count(name) > 1:
@@ -227,14 +243,18 @@ def form_option(*forms: str) -> Callable[[Command], Command]:
     return option_group(*(flag(f"--{form}", help=_FORMS[form]) for form in forms))
 
 
-def usable(_context: Any, _option: Any, threads: int | None) -> int | None:
+Numbers = int | tuple[int, ...] | None
+
+
+def usable(_context: Any, _option: Any, threads: Numbers) -> Numbers:
     """Refuse more threads than cores: they would wait for each other while timed."""
     from ..registry import usable_cores
 
-    most = usable_cores()
-    if threads is not None and threads > most:
+    cores = usable_cores()
+    most = max(threads) if isinstance(threads, tuple) else threads
+    if most is not None and most > cores:
         raise click.BadParameter(
-            f"expected at most {most} (the cores of this machine), got {threads}"
+            f"expected at most {cores} (the cores of this machine), got {most}"
         )
     return threads
 
@@ -256,11 +276,13 @@ _threads_option = partial(
     help="Threads that each backend may use.",
 )
 threads_option = _threads_option("--threads", callback=usable)
-default_threads_option = _threads_option(
+several_threads_option = _threads_option(
     "--threads",
-    type=number_or_default,
+    type=numbers_of_threads,
+    metavar="N,...",
     callback=usable,
-    help="Threads that each backend may use; `default`: as many as its API takes by itself.",
+    help="Threads that each backend may use; `default`: as many as its API takes by itself. "
+    "1,2,default: a row for each.",
 )
 #: For backends in this process: eager, since NumPy's BLAS reads it when it is imported.
 threads_here_option = _threads_option("--threads", callback=_set_threads, is_eager=True)

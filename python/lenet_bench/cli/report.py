@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..units import counted
-from .options import FILE, command, form_option, open_option, option
+from .options import FILE, RowName, command, form_option, open_option, option
 from .output import SUCCESS, WRONG, give_page, note, say, screen
 
 
@@ -112,7 +112,11 @@ def _share(text: str) -> float:
 )
 @option("--fail-if-noisy", "With --fail-over: exit 1 also if noise hides whether one is slower.")
 @option("--relative", "Compare ratios to the baseline: for two machines.")
-@option("--baseline BACKEND", "The baseline of those ratios (implies --relative). [NEW's]")
+@option(
+    "--baseline BACKEND",
+    "The baseline of those ratios (implies --relative). [NEW's]",
+    kind=RowName(),
+)
 @form_option("markdown", "json")
 def diff(old: Path, new: Path, form: str | None, **chosen: Any) -> int:
     """Compare two results that `compare` saved, backend by backend.

@@ -80,7 +80,7 @@ def _one_process(task: Task, conditions: Conditions, known: Prepared) -> tuple[B
     except Failed as raised:
         failure = raised
         when = f"in round {task.round + 1}: " if "cold_start" in found else "while starting: "
-        found |= _failed(failure, when, known.subject.hint(task.entry.name))
+        found |= _failed(failure, when, known.subject.hint(task.entry.backend))
     finally:
         if start is not None:
             found |= _ended(start)

@@ -44,7 +44,7 @@ from .environment import read_machine
 from .interrupts import interrupts
 from .judged import prepared
 from .options import DEFAULT_S, CompareOptions, Entry, as_before, check_same
-from .pinning import on_cores
+from .pinning import on_cores, thread_variables
 from .start import Conditions, conditions
 
 _MOST_REPEATED = 0.25  # share of the blocks
@@ -259,7 +259,7 @@ class _Comparison:
         for name, entry in self._entries.items():
             if name in reached or entry.factory:
                 continue
-            if reason := why_absent(name, self._log.header.rules.network):
+            if reason := why_absent(entry.backend, self._log.header.rules.network):
                 block = Block(backend=name, round=0, at_s=self._elapsed_s(), reason=reason)
                 self._keep(structs.replace(block, status="unavailable"))
 
@@ -320,17 +320,19 @@ def _header(conditions: Conditions, known: Prepared, entries: Sequence[Entry]) -
     assert options.seed is not None
     rules = Rules(
         seed=options.seed,
-        baseline=options.baseline,
+        baseline=next(
+            (one.name for one in entries if one.backend == options.baseline), options.baseline
+        ),
         margin=options.margin,
         confidence=CONFIDENCE,
         budget_s=options.budget_s,
         rounds=options.rounds,
         timeout_s=options.timeout_s,
         images=len(known.rotating.inputs),
-        threads=options.threads,
+        threads=max(options.numbers),
         worker_cores=conditions.cores.worker,
         parent_cores=conditions.cores.parent,
-        variables=conditions.variables,
+        variables=thread_variables(options.numbers[0]) if len(options.numbers) == 1 else {},
         other=known.other or UNSET,
         weights=printable(options.subject.file_name),
         weights_sha256=known.weights_sha256,
@@ -348,7 +350,10 @@ def _header(conditions: Conditions, known: Prepared, entries: Sequence[Entry]) -
         rules=rules,
         backends=tuple(
             Listed(
-                one.name, one.device, known.judge.allowed(one.tolerance) if one.checked else None
+                one.name,
+                one.device,
+                known.judge.allowed(one.tolerance) if one.checked else None,
+                one.threads,
             )
             for one in entries
         ),

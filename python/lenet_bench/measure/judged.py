@@ -44,7 +44,7 @@ def prepared(
 ) -> Prepared:
     """The inputs of a run and the right answers; the options have a seed."""
     options = conditions.options
-    named = {entry.name: entry for entry in entries if not entry.factory}
+    named = {entry.backend: entry for entry in entries if not entry.factory}
 
     def ask(subject: Subject, name: str, inputs: Any, until_s: float) -> Asked:
         entry = named.get(name) or options.entry(name)

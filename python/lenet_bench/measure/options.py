@@ -2,13 +2,21 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..between import Between
 from ..errors import LenetBenchError, ResultError
-from ..registry import FLOAT32, Device, canonical_name, find, tolerance
+from ..registry import (
+    FLOAT32,
+    Device,
+    canonical_name,
+    find,
+    tolerance,
+    with_threads,
+    without_threads,
+)
 from ..registry.environments import interpreter, variables
 from ..results import SHARED, Header
 from ..results.differences import differing, hardware, settings
@@ -42,6 +50,7 @@ class Entry:
     variables: Mapping[str, str] = field(default_factory=dict)  # what its API reads when imported
     checked: bool = True  # only the empty backend is not
     device: Device = "cpu"  # where it computes
+    threads: int | None = None  # without a number, that of the run
 
     @classmethod
     def of_backend(cls, name: str, threads: int, *, hide_output: bool = True) -> "Entry":
@@ -53,6 +62,11 @@ class Entry:
             variables=variables(backend, threads, hide_output=hide_output),
             device=backend.device,
         )
+
+    @property
+    def backend(self) -> str:
+        """Its name in the registry, which the number of threads follows in some runs."""
+        return without_threads(self.name)
 
     def made_by(self, subject: Subject) -> Subject:
         """What its process builds."""
@@ -67,7 +81,8 @@ class CompareOptions:
 
     backends: tuple[str | Entry, ...] = ()
     baseline: str | None = None  # without one, onednn, else the fastest
-    threads: int = 1  # 0: as many as each API takes by itself
+    #: 0: as many as each API takes by itself; several: a row each.
+    threads: int | tuple[int, ...] = 1
     cores: int | None = None  # without a number, one a thread, or every one for 0 threads
     budget_s: float | None = None  # of the whole run, first starts included
     rounds: int | None = None
@@ -88,19 +103,34 @@ class CompareOptions:
     hide_output: bool = True  # frameworks are asked to log little
     argv: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of threads that are compared; mostly one."""
+        return self.threads if isinstance(self.threads, tuple) else (self.threads,)
+
     def entries(self) -> list[Entry]:
         """The backends to compare, with the baseline; LenetBenchError for an unknown name."""
         chosen = list(self.backends or self.subject.backends(self.device))
         if self.baseline is not None and self.baseline not in map(name_of, chosen):
             chosen.insert(0, self.baseline)
-        entries = [one if isinstance(one, Entry) else self.entry(one) for one in chosen]
+        entries = [entry for one in chosen for entry in self._rows(one)]
         for entry in entries:
             if sum(other.name == entry.name for other in entries) > 1:
                 raise LenetBenchError(f"{entry.name} is named twice; name each backend once")
         return entries
 
-    def entry(self, name: str) -> Entry:
-        return Entry.of_backend(name, self.threads, hide_output=self.hide_output)
+    def _rows(self, backend: str | Entry) -> Iterator[Entry]:
+        """Its row, or one for each number of threads."""
+        for threads in self.numbers:
+            entry = backend if isinstance(backend, Entry) else self.entry(backend, threads)
+            if len(self.numbers) > 1:
+                name = with_threads(entry.name, threads)
+                entry = replace(entry, name=name, threads=threads)
+            yield entry
+
+    def entry(self, name: str, threads: int | None = None) -> Entry:
+        threads = max(self.numbers) if threads is None else threads
+        return Entry.of_backend(name, threads, hide_output=self.hide_output)
 
     @property
     def between(self) -> Between:
@@ -115,8 +145,10 @@ class CompareOptions:
                 raise LenetBenchError(
                     f"{asked} is for LeNet only, not for {subject.label}{subject.instead(asked)}"
                 )
+        if self.breakdown and len(self.numbers) > 1:
+            raise LenetBenchError("why takes one number of threads; to compare several: compare")
         positive = {
-            "a number of threads": self.threads or None,
+            "a number of threads": min(self.numbers) or None,
             "a number of cores": self.cores,
             "a number of busy processes": self.beside or None,
             "a budget": self.budget_s,
@@ -150,7 +182,7 @@ def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
             f"{options.output} is a shared result without all calls, so it cannot be continued: "
             "give another --output"
         )
-    compared = tuple(listed.name for listed in earlier.backends)
+    compared = tuple(dict.fromkeys(without_threads(one.name) for one in earlier.backends))
     named = set(map(name_of, options.backends))
     if options.baseline:
         named.add(options.baseline)
@@ -161,10 +193,11 @@ def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
         )
     entries = {name_of(one): one for one in options.backends}
     rules = earlier.rules
+    baseline = rules.baseline and without_threads(rules.baseline)
     return replace(
         options,
         backends=tuple(entries.get(name, name) for name in compared),
-        baseline=rules.baseline if options.baseline is None else options.baseline,
+        baseline=baseline if options.baseline is None else options.baseline,
         seed=rules.seed if options.seed is None else options.seed,
         deadline_s=options.deadline_s or rules.deadline_s or None,
     )
@@ -188,11 +221,11 @@ def _settings(header: Header) -> Mapping[str, Any]:
     rules = header.rules
     return {
         "version of lenet-bench": header.version,
+        **settings(header),
         "baseline": rules.baseline,
         "seed": rules.seed,
         "margin": rules.margin,
         "batches": rules.batches,
         "calls taken apart": rules.apart,
         "deadline, s": rules.deadline_s or None,
-        **settings(rules),
     }

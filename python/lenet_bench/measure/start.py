@@ -38,11 +38,6 @@ class Conditions:
         return self.until_s - time.monotonic()
 
     @property
-    def variables(self) -> dict[str, str]:
-        """Pinned in each process's environment."""
-        return thread_variables(self.options.threads)
-
-    @property
     def between(self) -> Between:
         return self.options.between
 
@@ -63,7 +58,7 @@ def conditions(
     options: CompareOptions, entries: Sequence[Entry], until_s: float = inf
 ) -> Conditions:
     """Choose the cores."""
-    count = options.cores or options.threads or usable_cores()
+    count = options.cores or max(number or usable_cores() for number in options.numbers)
     cores = choose_cores(count, cpus_near_gpu(entry.device for entry in entries))
     return Conditions(options, cores, until_s)
 
@@ -92,6 +87,8 @@ class Start:
         self.entry = entry
         self.conditions = conditions
         self.subject = entry.made_by(subject)
+        numbers = conditions.options.numbers
+        self.threads = max(numbers) if entry.threads is None else entry.threads
         self.runs: Mapping[str, str] = {}
         if conditions.left_s <= 0:
             raise BudgetEnded
@@ -100,7 +97,7 @@ class Start:
                 self.child = Child(
                     "lenet_bench.measure.worker:serve",
                     python=entry.python,
-                    variables={**conditions.variables, **entry.variables},
+                    variables={**thread_variables(self.threads), **entry.variables},
                 )
             except Died as death:
                 raise Failed(_STATUS[death.how], death.reason) from None
@@ -109,8 +106,8 @@ class Start:
         """Build the subject, and answer the first of these inputs."""
         started = self.ask(
             messages.Build(
-                self.entry.name,
-                self.conditions.options.threads,
+                self.entry.backend,
+                self.threads,
                 sent(self.subject),
                 self.entry.path,
                 self.taken(inputs[:1])[0],
@@ -132,7 +129,7 @@ class Start:
 
     def taken(self, inputs: Any) -> Any:
         """Inputs as the backend takes them."""
-        return self.subject.as_taken(self.entry.name, inputs)
+        return self.subject.as_taken(self.entry.backend, inputs)
 
     def ask(self, question: Question[Said], longer_s: float = 0.0, grace_s: float = 0.0) -> Said:
         """Ask a question of `worker.Built`; `longer_s` is added to the default timeout.
@@ -147,7 +144,7 @@ class Start:
             if death.how == "late" and left_s < timeout_s:
                 raise BudgetEnded from None
             # The wrong version of a package may explain it.
-            wrong = None if self.entry.factory else wrong_version(self.entry.name, death.reason)
+            wrong = None if self.entry.factory else wrong_version(self.entry.backend, death.reason)
             raise Failed(_STATUS[death.how], wrong or death.reason) from None
         if name == messages.Failure.__name__:
             self.child.end()
@@ -158,5 +155,5 @@ class Start:
         status = msgspec.convert(failure.status, Status)
         reason = failure.reason
         if status == "unavailable" and not self.entry.factory:
-            reason = with_counterpart(self.entry.name, reason)
+            reason = with_counterpart(self.entry.backend, reason)
         return Failed(status, reason, failure.traceback)

@@ -20,5 +20,7 @@ from .rows import (
     precision,
     tolerance,
     with_counterpart,
+    with_threads,
     with_variants,
+    without_threads,
 )

@@ -1,9 +1,11 @@
 """The rows: every backend as data, from C++ to Keras; and the backend that a name stands for."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import LenetBenchError
+from ..units import counted
 from .backend import ON_GPU, Backend, Device, Native
 from .engine_rows import ENGINES
 from .framework_rows import FRAMEWORKS
@@ -196,8 +198,10 @@ _CLOSE = 0.7  # how alike two names are, from 0 to 1, that may be meant for each
 def find(name: str) -> tuple[Backend, str]:
     """The row and the variant ("" for the plain one) that `name` spells.
 
-    The row of torch:compile@gpu is that of torch as it is on a GPU.
+    The row of torch:compile@gpu is that of torch as it is on a GPU. The number of threads that
+    follows a name in some results is ignored.
     """
+    name = without_threads(name)
     spelt = name.removesuffix(ON_GPU)
     base, _, variant = spelt.partition(":")
     rows = {row.name: row for row in BACKENDS}
@@ -243,6 +247,16 @@ def canonical_name(name: str) -> str:
     """The name as it is listed: `keras` of `keras:predict`, which is what `keras` is."""
     row, variant = find(name)
     return row.spell(variant)
+
+
+def with_threads(name: str, threads: int) -> str:
+    """The name in a run that compares numbers of threads: torch (2 threads)."""
+    return f"{name} ({counted(threads, 'thread') if threads else 'default threads'})"
+
+
+def without_threads(name: str) -> str:
+    """The backend's own name: torch of torch (2 threads)."""
+    return re.sub(r" \(([\d,]+|default) threads?\)$", "", name)
 
 
 def on_device(name: str, device: Device | None) -> str:

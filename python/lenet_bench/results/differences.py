@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .machine import Machine
-from .model import Result, Rules
+from .model import Header, Result
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ def condition_differences(old: Result, new: Result) -> list[ConditionDifference]
     """All differences, the most important first."""
     return [
         *differing(hardware(old.machine), hardware(new.machine)),
-        *differing(settings(old.rules), settings(new.rules)),
+        *differing(settings(old), settings(new)),
         *differing(_versions(old), _versions(new)),
     ]
 
@@ -46,12 +46,14 @@ def hardware(machine: Machine) -> dict[str, Any]:
     }
 
 
-def settings(rules: Rules) -> dict[str, Any]:
+def settings(measured: Header | Result) -> dict[str, Any]:
     """The rules that affect the time of a call."""
+    rules = measured.rules
+    threads = dict.fromkeys(map(rules.threads_of, measured.backends))
     return {
         "network": rules.network,
         **{f"input {name}": form for name, form in rules.placed.inputs.items()},
-        "threads": rules.threads or "each API's default",
+        "threads": tuple(number or "each API's default" for number in threads),
         "weights (SHA-256)": rules.weights_sha256[:12],
         "inputs that rotate": rules.images,
         "interval of calls, s": rules.interval_s,

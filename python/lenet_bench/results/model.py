@@ -67,7 +67,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     rounds: Count | None  # or after so many rounds
     timeout_s: Number  # for one answer of a backend's process
     images: Count  # that rotate
-    threads: Count  # of a backend; 0: as many as its API takes by itself
+    threads: (
+        Count  # of a backend, the most where rows differ; 0: as many as its API takes by itself
+    )
     worker_cores: Numbers  # that backends are pinned to; empty: not pinned
     parent_cores: Numbers  # that the measuring program is pinned to
     variables: Words  # pinned in each process's environment
@@ -81,6 +83,10 @@ class Rules(Struct, frozen=True, kw_only=True):
     batches: Annotated[tuple[Some, ...], Few] = ()  # sizes that throughput is measured for
     apart: bool = False  # whether each call is also taken apart: `why`
     other: Other | UnsetType = UNSET  # what is in LeNet's place
+
+    def threads_of(self, row: "Listed | BackendResult") -> int:
+        """The threads that it may use; 0: as many as its API takes by itself."""
+        return self.threads if row.threads is None else row.threads
 
     @property
     def placed(self) -> Other:
@@ -104,6 +110,7 @@ class Listed(Struct, frozen=True, omit_defaults=True):
     name: Name  # with its variant: keras:call
     device: Literal["cpu", "gpu"] = "cpu"  # where it computes
     tolerance: Number | None = None  # allowed difference from the reference; none: not checked
+    threads: Count | None = None  # its own, where numbers of threads are compared
 
 
 class Header(Struct, frozen=True, kw_only=True):
@@ -340,6 +347,7 @@ class BackendResult:
     status: Status
     device: Literal["cpu", "gpu"] = "cpu"
     tolerance: float | None = None
+    threads: int | None = None  # its own, where numbers of threads are compared
     reason: str | None = None
     traceback: str | None = None
     output: str = ""

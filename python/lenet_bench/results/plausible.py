@@ -11,7 +11,7 @@ import msgspec
 from ..errors import LenetBenchError
 from ..network import PARAMETERS
 from ..networks import NETWORKS
-from ..registry import canonical_name, precision, tolerance
+from ..registry import canonical_name, precision, tolerance, without_threads
 from ..texts import is_seen, with_texts
 from ..weights import default_path
 from .log import Log
@@ -88,13 +88,16 @@ def _of_the_header(header: Header) -> Iterator[str]:
     if rules.weights not in (default_path().name, OTHER_WEIGHTS):
         yield f"its weights have a name of their own; the shared one is {OTHER_WEIGHTS}"
     logical = header.machine.processor.logical or 1
-    if not 0 <= rules.threads <= logical or len(rules.worker_cores) > logical:
+    if (
+        max(map(rules.threads_of, header.backends), default=0) > logical
+        or len(rules.worker_cores) > logical
+    ):
         yield "it used more threads or cores than the machine has"
 
 
 def _is_known(name: str) -> bool:
     try:
-        return canonical_name(name) == name
+        return canonical_name(name) == without_threads(name)
     except LenetBenchError:
         return False
 
@@ -144,7 +147,7 @@ def _too_good(block: Block, listed: Listed | None, header: Header) -> Iterator[s
     elif block.status == "ok" and (block.difference or 0.0) > listed.tolerance:
         yield "it was timed although its answers are wrong"
     calls = [block.thinned_ns, *(batch.thinned_ns for batch in block.batches)]
-    threads = header.rules.threads or header.machine.processor.logical or 1
+    threads = header.rules.threads_of(listed) or header.machine.processor.logical or 1
     if min((times[0][0] for times in calls if times), default=inf) < _least_ns(listed, threads):
         yield f"{listed.name} took less time than reading its weights takes"
 

@@ -44,7 +44,8 @@ _COMMON = """
 root user users home admin administrator nobody guest test tester dev work app build runner
 ci linux gnu compare ubuntu debian fedora centos rocky alpine arch amazon azureuser opc
 cloud docker vagrant jovyan vscode conda python intel amd arm nvidia apple google cpu gpu ok
-comparison shared empty lenet bench library version isa device localhost epyc xeon ryzen core
+comparison shared empty lenet bench thread threads default library version
+isa device localhost epyc xeon ryzen core
 """
 
 

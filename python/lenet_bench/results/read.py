@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
+from ..registry import without_threads
 from ..texts import printable
 from ..undisturbed import undisturbed_calls
 from .log import Log, read_log
@@ -138,7 +139,9 @@ def disturbed(blocks: Sequence[Block]) -> set[int]:
 def _row(listed: Listed, every: Sequence[Block]) -> BackendResult:
     blocks = [block for block in every if block.backend == listed.name]
     if not blocks:
-        return BackendResult(listed.name, "unmeasured", listed.device, listed.tolerance)
+        return BackendResult(
+            listed.name, "unmeasured", listed.device, listed.tolerance, listed.threads
+        )
     last, timed = blocks[-1], _timed(blocks)
     idle = [block.idle_share for block in timed if block.idle_share is not None]
     refused = {size: why for block in blocks for size, why in block.batch_refusals.items()}
@@ -147,6 +150,7 @@ def _row(listed: Listed, every: Sequence[Block]) -> BackendResult:
         status=last.status,
         device=listed.device,
         tolerance=listed.tolerance,
+        threads=listed.threads,
         reason=printable(last.reason) if last.reason else None,
         traceback=printable(last.traceback) if last.traceback else None,
         output=printable(last.output),
@@ -192,8 +196,9 @@ def _baseline(rows: Sequence[BackendResult], header: Header) -> BackendResult | 
     ran = {row.name: row for row in rows if row.status == "ok" and row.blocks}
     if wanted := header.rules.baseline:
         return ran.get(wanted)
-    if default := ran.get(_DEFAULT_BASELINE):
-        return default
+    for row in ran.values():
+        if without_threads(row.name) == _DEFAULT_BASELINE:
+            return row
     return min(
         ran.values(), key=lambda row: median(start_medians_us(row.blocks).values()), default=None
     )

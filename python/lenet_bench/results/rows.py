@@ -9,7 +9,7 @@ from .model import BackendResult, Result, Summary
 
 def rows(result: Result) -> list[dict[str, Any]]:
     """The backends as flat rows, `--json`'s: figures for those that are ok, None for the others."""
-    return [_row(row) for row in result.backends]
+    return [_row(row, result) for row in result.backends]
 
 
 def digest(result: Result) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def digest(result: Result) -> dict[str, Any]:
         "harness_us": result.floor.p50_us,
         "backends": [
             {
-                **_row(row),
+                **_row(row, result),
                 "images_per_s": {str(batch.size): batch.images_per_s for batch in row.batches},
                 "batch_refusals": dict(row.batch_refusals),
             }
@@ -59,13 +59,14 @@ def failures(backends: Iterable[BackendResult], named: Sequence[str] = ()) -> li
     ]
 
 
-def _row(row: BackendResult) -> dict[str, Any]:
+def _row(row: BackendResult, result: Result) -> dict[str, Any]:
     ok = row.status == "ok"
     summary = row.summary if ok else None
     figures = [field.name for field in fields(Summary)]
     best = max(row.batches, key=lambda batch: batch.images_per_s, default=None) if ok else None
     return {
         "name": row.name,
+        "threads": result.rules.threads_of(row),
         "status": row.status,
         "reason": row.reason,
         "difference": row.difference,

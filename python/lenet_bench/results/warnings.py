@@ -165,6 +165,8 @@ def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[
     rules, cores = result.rules, _spell(result.rules.worker_cores)
     own = set(rules.worker_cores)
     floor = result.floor.p50_us or 0.0
+    several = any(row.threads is not None for row in rows)
+    asked = "were asked for" if several else f"the {rules.threads} asked for"
     if modes := in_two_modes(rows):
         yield modes
     judged: list[tuple[Callable[[BackendResult], float], float, Callable[[float], str], str]] = [
@@ -182,10 +184,10 @@ def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[
             "still getting faster while they were timed: {}; their times are too long",
         ),
         (
-            lambda row: row.threads_running or 0,
-            rules.threads or inf,
+            lambda row: _threads_too_many(row, rules.threads_of(row)),
+            0,
             "{:.0f}".format,
-            f"ran more threads than the {rules.threads} asked for: {{}}; {_shared(cores)}",
+            f"ran more threads than {asked}: {{}}; {_shared(cores)}",
         ),
         (
             lambda row: max((len({*block.cores} - own) for block in row.blocks), default=0),
@@ -265,6 +267,12 @@ def _moves(row: BackendResult) -> float:
     """The spread of its starts; 0 if they fall into two clusters, which `in_two_modes` reports."""
     medians = _medians_us(row)
     return spread(medians) if len(medians) >= FEWEST_STARTS and not two_modes(medians) else 0.0
+
+
+def _threads_too_many(row: BackendResult, asked: int) -> int:
+    """How many threads it ran, where those are more than asked for."""
+    running = row.threads_running or 0
+    return running if asked and running > asked else 0
 
 
 def _left(row: BackendResult) -> list[str]:

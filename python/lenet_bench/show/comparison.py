@@ -93,7 +93,6 @@ def in_csv(results: Sequence[Result]) -> Iterator[str]:
             "started": cell(result.started),
             "machine": cell(processor(result.machine)),
             "network": result.rules.network,
-            "threads": result.rules.threads,
             "deadline_s": result.rules.paced_within_s,
             **{key: cell(one) if isinstance(one, str) else one for key, one in row.items()},
         }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .. import registry, units
 from ..errors import LenetBenchError
 from ..network import LENET
+from ..texts import listed
 from ..units import counted
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def family(name: str) -> str:
 
 def backend_of(name: str) -> str:
     """The backend without its variant, on its device: torch@gpu of torch:compile@gpu."""
-    return re.sub(":[^@]*", "", name)
+    return re.sub(":[^@]*", "", registry.without_threads(name))
 
 
 def missing(names: Iterable[str]) -> str | None:
@@ -60,7 +61,7 @@ def conditions(result: Result) -> str:
     each = ", every backend in a new process each time" if anew else ""
     return (
         f"{_network(rules)}{pause}{warm}{cold}; "
-        f"{threads(rules)}{busy} on core {cores} of {processor(result.machine)}; "
+        f"{threads(result)}{busy} on core {cores} of {processor(result.machine)}; "
         f"{rounds}{each}{_starts(result)}, in {result.elapsed_s:.0f} s"
     )
 
@@ -74,8 +75,12 @@ def _starts(result: Result) -> str:
     return f", {least}{counted(starts[-1], 'start')} of a backend"
 
 
-def threads(rules: Rules) -> str:
-    return counted(rules.threads, "thread") if rules.threads else "the API's default threads"
+def threads(result: Result) -> str:
+    """How many each backend may use."""
+    numbers = list(dict.fromkeys(map(result.rules.threads_of, result.backends)))
+    if len(numbers) > 1:
+        return f"{listed([str(number or 'default') for number in numbers])} threads"
+    return counted(numbers[0], "thread") if any(numbers) else "the API's default threads"
 
 
 def _network(rules: Rules) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import units
 from ...network import LENET
-from ...registry import precision
+from ...registry import precision, without_threads
 from ...results import BackendResult, Breakdown, Result, breakdowns, rows
 from ...results.breakdown import has_experiments
 from ..sentences import family, processor
@@ -73,7 +73,7 @@ def records(result: Result) -> list[Record]:
 
 
 def _record(one: BackendResult, plain: Record) -> Record:
-    base, _, variant = named(one).partition(":")
+    base, _, variant = without_threads(named(one)).partition(":")
     variant, _, device = variant.partition("@")
     known, verdict = plain["p50_us"] is not None, plain["verdict"]
     rates = {batch.size: batch.images_per_s for batch in one.batches if batch.samples_ns}

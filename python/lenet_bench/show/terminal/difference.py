@@ -78,7 +78,7 @@ def _title(found: Difference) -> Iterator[str]:
     for name, result in (("OLD", found.old), ("NEW", found.new)):
         yield (
             f"{name}: {result.started}, lenet-bench {result.version}, "
-            f"{threads(result.rules)} on "
+            f"{threads(result)} on "
             f"{processor(result.machine)}"
         )
 
