@@ -4,22 +4,26 @@ import csv
 import io
 import json
 import re
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
-from lenet_bench import load
+from lenet_bench import CompareOptions, load
 from lenet_bench.between import Between
 from lenet_bench.cli import run as run_here
 from lenet_bench.cli.compare import compare
 from lenet_bench.measure import calls
 from lenet_bench.measure.busy import at_work
 from lenet_bench.measure.pinning import thread_variables
+from lenet_bench import CompareOptions, load
+from lenet_bench.between import Between
 from lenet_bench.registry import BACKENDS, find, is_installed, usable_cores
 from lenet_bench.registry.environments import variables
 from lenet_bench.results import Log, as_result, digest, read_result
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.read import settled
+from lenet_bench.results.statistics import FEWEST_STARTS, fewest
 from lenet_bench.results.thin import thinned
 from lenet_bench.show.comparison import render
 from lenet_bench.show.page import gather, page
@@ -71,7 +75,7 @@ def test_an_api_is_kept_warm_until_its_turn(monkeypatch):
     assert clock.now == 21 * MS, "the last of them is not cut short"
 
 
-def test_a_start_has_170_paced_calls_and_every_one_counts_beside_a_busy_process(command, capsys):
+def test_every_paced_call_counts_beside_a_busy_process(command, capsys):
     path = command(
         "numpy", "--interval", "2", "--keep-warm", "1", "--beside", "1", "--threads", "default"
     )
@@ -81,12 +85,25 @@ def test_a_start_has_170_paced_calls_and_every_one_counts_beside_a_busy_process(
     assert "over 2 ms" in printed
     found = read_result(path)
     (block,) = found.backends[0].blocks
-    assert len(block.samples_ns) == block.made == 170
-    assert block.wall_ns >= (170 - STRETCHES) * 2 * MS
+    calls = conditions_of(0.002).paced
+    assert len(block.samples_ns) == block.made == calls
+    assert block.wall_ns >= (calls - STRETCHES) * 2 * MS
     assert (block.slices, block.quiet_share) == ((), None)
     assert (found.rules.beside, found.rules.threads, found.rules.keep_warm_s) == (1, 0, 0.001)
     assert len(found.rules.worker_cores) == usable_cores()
     assert found.rules.variables == {}
+
+
+def conditions_of(interval_s):
+    """The conditions of a run at that interval, as far as its calls are concerned."""
+    unused: Any = None
+    return Conditions(CompareOptions(interval_s=interval_s), unused)
+
+
+@pytest.mark.parametrize("interval_s", [0.001, 0.02])
+def test_a_default_run_has_a_p99_where_a_quarter_of_its_calls_does_not_count(interval_s):
+    calls = FEWEST_STARTS * conditions_of(interval_s).paced
+    assert 0.75 * calls >= fewest(99)
 
 
 @pytest.fixture
