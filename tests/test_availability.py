@@ -190,3 +190,23 @@ def test_a_compiler_that_is_missing_is_named(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     (reason,) = reasons("torch", "torch:compile")
     assert "no-such-compiler is not installed" in reason
+
+
+def test_keras_is_asked_where_its_framework_was_imported_and_again_alone(first):
+    seen = first / "seen"
+    says = f"open({str(seen)!r}, 'a').write(str('tensorflow' in sys.modules) + ' ')"
+    package("tensorflow", "", first, None)
+    package("keras", f"import sys\n{says}\nraise ImportError('half a Keras')", first, None)
+    found = {one.name: one.reason or "" for one in backends(["tensorflow", "keras"])}
+    assert "AttributeError" in found["tensorflow"]
+    assert "half a Keras" in found["keras"]
+    together, alone = seen.read_text().split()[0], seen.read_text().split()[-1]
+    assert (together, alone) == ("True", "False")
+
+
+def test_a_framework_that_dies_costs_its_own_rows_only(first):
+    package("tensorflow", "import os; os.abort()", first, None)
+    package("keras", "raise ImportError('half a Keras')", first, None)
+    found = {one.name: one.reason or "" for one in backends(["tensorflow", "keras"])}
+    assert "SIGABRT" in found["tensorflow"]
+    assert "half a Keras" in found["keras"]

@@ -75,18 +75,20 @@ def each(
     _stopped.clear()
     pool = ThreadPoolExecutor(max_workers=min(_AT_ONCE, os.cpu_count() or 1))
     options: dict[str, Any] = {"hide_output": hide_output, "seconds": seconds}
+    groups = _by_framework(rows)
     # From both ends: the first are shown first, and the slowest are at the end.
     under_way = {
-        pool.submit(ask, *rows[number], **options): number for number in _from_both_ends(len(rows))
+        pool.submit(_ask_together, [rows[number] for number in groups[place]], **options): place
+        for place in _from_both_ends(len(groups))
     }
     found: dict[int, list[Availability]] = {}
     shown = 0
     try:
         for future in as_completed(under_way):
-            number = under_way[future]
-            row = rows[number][0]
-            found[number], printed = future.result()
-            answered(row.spell(row.default), printed)
+            for number, answer in zip(groups[under_way[future]], future.result(), strict=True):
+                row = rows[number][0]
+                found[number], printed = answer
+                answered(row.spell(row.default), printed)
             while shown in found:
                 yield from found[shown]
                 shown += 1
@@ -105,6 +107,35 @@ def _from_both_ends(count: int) -> list[int]:
     return list(dict.fromkeys(number for pair in pairs for number in pair))
 
 
+def _by_framework(rows: Sequence[tuple[Backend, list[str]]]) -> list[list[int]]:
+    """The places of rows on one framework, in their order: Keras comes after what is below it."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for number, (row, _) in enumerate(rows):
+        below = row.variables.get("KERAS_BACKEND", row.name)
+        groups.setdefault((below, row.device, environments.interpreter(row)), []).append(number)
+    return list(groups.values())
+
+
+def _ask_together(
+    rows: Sequence[tuple[Backend, list[str]]], **options: Any
+) -> list[tuple[list[Availability], str]]:
+    """The answer of each row, from a child that imports their framework once.
+
+    A later row may fail because of an earlier one, so what fails of it is tried again alone.
+    """
+    found, printed = ask(rows[-1][0], [name for _, wanted in rows for name in wanted], **options)
+    answers: list[tuple[list[Availability], str]] = []
+    for row, wanted in rows:
+        own = {one.name: one for one in found if one.name in wanted}
+        failed = [name for name in wanted if not own[name].available]
+        if answers and failed:
+            again, printed = ask(row, failed, **options)
+            own |= {one.name: one for one in again}
+        answers.append((list(own.values()), printed))
+        printed = ""
+    return answers
+
+
 def ask(
     row: Backend,
     wanted: Sequence[str] = (),
@@ -114,7 +145,7 @@ def ask(
 ) -> tuple[list[Availability], str]:
     """Try one backend's variants in a child process, and in a new one after each crash.
 
-    What it printed comes with them.
+    `wanted` may begin with those of the framework below it. What it printed comes with them.
     """
     wanted = list(wanted or row.names())
     reasons = {name: _known_reason(name) for name in wanted}
@@ -164,7 +195,7 @@ def _ask_child(
     seconds: float,
 ) -> str:
     """The child's answer or how it died, and its output."""
-    lost = pending  # what a death affects: all until the API is imported, then one variant
+    lost = by_row(pending)[0][1]  # what a death affects: a row's until its import, then a variant
     printed = ""
     python = environments.interpreter(row)
     variables = environments.variables(row, 1, hide_output=hide_output)
@@ -175,10 +206,12 @@ def _ask_child(
             child.ask(pending[0], seconds)
             for name in pending:
                 lost = [name]
-                runs = next((one.runs for one in found.values() if one.runs), None)
-                if len(pending) > 1 and runs and find(name)[1] in row.compiled:
+                own, variant = find(name)
+                same = (one for one in found.values() if find(one.name)[0].name == own.name)
+                runs = next((one.runs for one in same if one.runs), None)
+                if len(pending) > 1 and runs and variant in own.compiled:
                     note = f"not tried (slow to compile); to try it: lenet-bench doctor {name}"
-                    runs = {**runs, "variant": find(name)[1], "note": note}
+                    runs = {**runs, "variant": variant, "note": note}
                     found[name] = _availability(name, None, runs)
                 else:
                     found[name] = _availability(name, *child.ask(name, seconds))
