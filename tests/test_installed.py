@@ -16,8 +16,7 @@ from lenet_bench.cli.compare import compare
 from lenet_bench.measure import calls
 from lenet_bench.measure.busy import at_work
 from lenet_bench.measure.pinning import thread_variables
-from lenet_bench import CompareOptions, load
-from lenet_bench.between import Between
+from lenet_bench.measure.start import Conditions
 from lenet_bench.registry import BACKENDS, find, is_installed, usable_cores
 from lenet_bench.registry.environments import variables
 from lenet_bench.results import Log, as_result, digest, read_result

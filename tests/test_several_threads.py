@@ -15,6 +15,7 @@ from lenet_bench.questions.share import check, shared
 from lenet_bench.registry import find, usable_cores, with_threads, without_threads
 from lenet_bench.results import as_result, read_log
 from lenet_bench.show.sentences import threads
+from lenet_bench.subjects.network import OtherNetwork
 from msgspec.structs import replace
 from sample_results import blocks, log, possible_log
 
@@ -97,7 +98,9 @@ def test_batches_and_calls_at_an_interval_have_a_row_for_each_number():
 
 
 def test_another_network_has_a_row_for_each_number():
-    found = compare(CompareOptions(("onednn",), threads=(1, 0), rounds=1, network="mlp"))
+    found = compare(
+        CompareOptions(("onednn",), threads=(1, 0), rounds=1, subject=OtherNetwork("mlp"))
+    )
     assert [(row.threads, row.status) for row in found.backends] == [(1, "ok"), (0, "ok")]
     assert found.baseline == "onednn (1 thread)"
 
