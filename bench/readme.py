@@ -1,8 +1,9 @@
-"""Draw the tables and pictures of the README and of docs/ anew from the result files they name,
-and the page of the README's result, whose first figure is of a run of `why` on its machine.
+"""Draw the tables of the README and of docs/ anew from the result files they name.
 
 python bench/readme.py             write them
 python bench/readme.py --check     fail where one is not what its file gives
+python bench/readme.py --release   write the pictures and the pages too, of the classroom and of the
+                                   README's result: large ones, committed for a release
 
 A block begins with `<!-- KIND drawn from FILE -->` and ends with `<!-- end -->`; the kinds stand in
 tables.py.
@@ -24,7 +25,7 @@ from lenet_bench.show.page import page
 from lenet_bench.texts import json_text
 from tables import DRAWN, ROOT, limits_us, notatbest, of_sizes, readme_result, runs
 
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+MARKDOWN = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 BLOCK = re.compile(
     r"(<!-- (?P<kind>\w+) drawn from (?P<file>\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL
 )
@@ -55,15 +56,19 @@ def filled(block: re.Match[str]) -> str:
     return block[1] + "".join(f"{line.rstrip()}\n" for line in found) + block[4]
 
 
-def drawn() -> Iterator[tuple[Path, str]]:
-    """Each file with what it should hold."""
-    for target in PAGES:
-        yield target, BLOCK.sub(filled, target.read_text())
+def texts() -> Iterator[tuple[Path, bytes]]:
+    """The Markdown, each with what it should hold."""
+    for target in MARKDOWN:
+        yield target, BLOCK.sub(filled, target.read_text()).encode()
+
+
+def built() -> Iterator[tuple[Path, str]]:
+    """Pictures and pages, which are large, and written for a release."""
     result = readme_result()
     by_size = size_figures(of_sizes(NETWORKS), limits_us(NETWORKS))
-    drawn_figures = pictures(runs(result), by_size)
+    figures = pictures(runs(result), by_size)
     for key in PICTURED:
-        yield PICTURES / f"{key}.svg", themed(drawn_figures[key])
+        yield PICTURES / f"{key}.svg", themed(figures[key])
     of_readme = page(runs(result, PARTS), by_size, notes(result))
     yield result.with_suffix("").with_suffix(".html"), of_readme
     yield ROOT / "docs/classroom.html", classroom_page(published())
@@ -71,14 +76,16 @@ def drawn() -> Iterator[tuple[Path, str]]:
 
 def main() -> None:
     """Write the files, or check them."""
-    texts = ((path, text.encode()) for path, text in drawn())
-    for path, content in chain(shipped(), texts):
+    for path, content in chain(shipped(), texts()):
         if "--check" not in sys.argv[1:]:
-            path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
         elif not path.exists() or content != path.read_bytes():
             name = path.relative_to(ROOT)
             raise SystemExit(f"{name} is stale; fix it with: python bench/readme.py")
+    if "--release" in sys.argv[1:]:
+        for path, text in built():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -136,6 +136,21 @@ def test_the_readme_shows_what_its_result_file_gives():
     ran(sys.executable, ROOT / "bench/readme.py", "--check")
 
 
+DRAWN = """
+import readme
+for path, text in readme.built():
+    assert path.is_file(), path
+    print(path.name, len(text))
+"""
+
+
+def test_the_pictures_and_pages_of_a_release_are_drawn():
+    done = ran(sys.executable, "-c", DRAWN, cwd=ROOT / "bench")
+    sizes = dict(line.split() for line in done.stdout.splitlines())
+    assert {"hero.svg", "sizes.svg", "code.svg", "classroom.html"} < sizes.keys()
+    assert all(int(size) > 10_000 for size in sizes.values())
+
+
 def test_the_examples_in_python_run(tmp_path, small_mnist):
     page = (ROOT / "docs/python.md").read_text()
     draw_seven(tmp_path / "digit.png")
