@@ -15,7 +15,7 @@ from lenet_bench.models.callers import CALLERS
 from lenet_bench.models.reader import _check_memory, read_model
 from lenet_bench.registry import every_name
 from lenet_bench.results import read_result
-from lenet_bench.subjects.arbiter import _KIN, _distance
+from lenet_bench.subjects.arbiter import _KIN, REFERENCE, _distance, _verdict, _Voice
 from lenet_bench.subjects.model import ModelFile
 
 onnx = pytest.importorskip("onnx")
@@ -188,10 +188,8 @@ def test_a_run_with_other_inputs_is_not_continued(run, measured, folder):  # noq
 
 
 def read(file, **given):
-    known, _ = read_model(
-        str(file), given.get("shapes", {}), given.get("ranges", {}), given.get("data", "")
-    )
-    return known["inputs"]
+    shapes, ranges = given.get("shapes", {}), given.get("ranges", {})
+    return read_model(str(file), shapes, ranges, given.get("data", ""))["inputs"]
 
 
 def test_dimensions_of_one_name_have_one_size(tmp_path):
@@ -199,6 +197,17 @@ def test_dimensions_of_one_name_have_one_size(tmp_path):
     ends = {"a": (FLOAT, ["n", 4]), "b": (FLOAT, ["n", 4]), "y": None}
     inputs = read(saved(tmp_path / "a.onnx", [node], ends), shapes={"a": (6, 4)})
     assert inputs[0]["b"].shape == (6, 4)
+
+
+def test_a_constant_of_an_old_file_is_no_input(tmp_path):
+    """Before ONNX's format 4 each constant is an input, too."""
+    model = onnx.load(product(tmp_path / "old.onnx"))
+    model.ir_version = 3
+    model.graph.input.append(onnx.helper.make_tensor_value_info("w", FLOAT, [8, 4]))
+    onnx.save(model, tmp_path / "old.onnx")
+    known = read_model(str(tmp_path / "old.onnx"), {}, {}, "")
+    onnx.checker.check_model(known["path"])
+    assert known["inputs"][0].keys() == {"x"}
 
 
 def test_whole_numbers_lie_within_the_given_range(tmp_path):
@@ -406,9 +415,19 @@ def as_the_evaluator(model, threads, device):
 def otherwise(model, threads, device):
     call = right(model, threads, device)
     return lambda inputs: [one * 0 - 1 for one in call(inputs)]
-def slightly_off(model, threads, device):
-    call = right(model, threads, device)
-    return lambda inputs: [one * 1.1 for one in call(inputs)]
+def adds_in_another_order(model, threads, device):
+    import numpy as np
+    def call(inputs):
+        terms = inputs["x"][0] * np.float32(1e9)
+        sums = np.array([sum(np.roll(terms, column)) for column in range(4)], np.float32)
+        powers = np.exp(sums - sums.max())
+        return [(powers / powers.sum())[np.newaxis]]
+    return call
+def off_by(share):
+    def engine(model, threads, device):
+        call = right(model, threads, device)
+        return lambda inputs: [one * (1 + share) for one in call(inputs)]
+    return engine
 def hangs(model, threads, device):
     time.sleep(1000)
 callers.CALLERS[".onnx"] = {{{engines}}}
@@ -511,6 +530,27 @@ def test_variants_of_an_engine_are_one_voice(planted):
     assert result.backend("mnn").status == "ok"
 
 
+REFUSING = """
+import lenet_bench.models.callers as callers
+def refuses(model, threads):
+    raise RuntimeError("it does not like it")
+readers = callers.CALLERS[".tflite"]
+readers.update(dict.fromkeys([name for name in readers if name != "tflite-micro"], refuses))
+"""
+
+
+def test_who_answers_in_place_of_its_kin_is_named(monkeypatch, run, tmp_path):
+    """TFLite Micro, which is one voice with LiteRT."""
+    pytest.importorskip("ai_edge_litert")
+    pytest.importorskip("tflite_micro")
+    run("export", "tflite", "-o", tmp_path / "own.tflite")
+    (tmp_path / "sitecustomize.py").write_text(REFUSING)
+    monkeypatch.syspath_prepend(tmp_path)  # where children import from
+    model = ModelFile(str(tmp_path / "own.tflite"))
+    result = compare(CompareOptions(("tflite-micro",), rounds=1, subject=model))
+    assert result.rules.placed.arbiter == "tflite-micro, the only engine that answers"
+
+
 def test_an_installed_engine_that_is_not_measured_has_a_voice(planted):
     result = planted(old_softmax, named=["tract"], onnxruntime="right", tract="right")
     assert statuses(result) == {"tract": "ok"}
@@ -542,8 +582,55 @@ def test_without_an_answer_no_arbiter_is_named(planted):
 
 def test_a_tolerance_for_float32_does_not_widen_that_for_eight_bits(planted):
     """MNN may differ by 0.02 in float32, and by no more than 0.05 in eight bits."""
-    result = planted(quantized, onnxruntime="right", tract="right", mnn="slightly_off")
+    result = planted(quantized, onnxruntime="right", tract="right", mnn="off_by(0.1)")
     assert statuses(result) == {"onnxruntime": "ok", "tract": "ok", "mnn": "wrong"}
+
+
+def amplifying(file):
+    """Equal sums of 10^9, whose last bit is 64 and more; softmax gives all to the greatest."""
+    value = onnx.numpy_helper.from_array(np.array([1e9], np.float32))
+    shape = onnx.numpy_helper.from_array(np.array([8, 4]), "shape")
+    make = onnx.helper.make_node
+    nodes = [
+        make("ConstantOfShape", ["shape"], ["w"], value=value),
+        make("MatMul", ["x", "w"], ["sums"]),
+        make("Softmax", ["sums"], ["y"]),
+    ]
+    return saved(file, nodes, {"x": (FLOAT, [1, 8]), "y": None}, shape)
+
+
+def test_nobody_is_wrong_where_the_model_amplifies_rounding(planted):
+    result = planted(amplifying, onnxruntime="right", tract="right", mnn="adds_in_another_order")
+    assert set(statuses(result).values()) == {"ok"}
+    assert result.backend("mnn").difference > 0.1
+    assert "; the last bits of the weights move these by " in str(result.rules.placed.arbiter)
+
+
+def test_a_sigmoid_near_0_need_not_be_righter_than_near_1(tmp_path):
+    """ONNX Runtime's is right to 1e-7, tract's to 5e-7: a detector that sees nothing answers so."""
+    import onnxruntime
+
+    file = one_layer("Sigmoid", ["x"], [1, 64])(tmp_path / "nothing.onnx")
+    given = {"x": np.linspace(-16, -14, 64, dtype=np.float32).reshape(1, 64)}
+    found = onnxruntime.InferenceSession(file).run(None, given)
+    exact = [1 / (1 + np.exp(-given["x"].astype(np.float64)))]
+    assert _distance(found, exact) < 1e-3
+    assert _distance([exact[0] + 4.5e-7], exact) < 1e-3
+    assert _distance([exact[0] + 1e-5], exact) > 1e-3
+
+
+def test_who_agrees_with_the_judge_is_right(planted):
+    """MNN may differ by 0.02 in float32, so all three agree with it, but no two of the others."""
+    result = planted(product, mnn="off_by(0.01)", opencv="off_by(0.004)", onnxruntime="right")
+    assert "mnn, opencv and onnxruntime, which agree" in str(result.rules.placed.arbiter)
+    assert set(statuses(result).values()) == {"ok"}
+
+
+@pytest.mark.parametrize("name", [REFERENCE, "onnxruntime"])
+def test_who_had_no_time_may_answer(name):
+    alone = [_Voice(name, [[np.ones(3)]], 1e-3)]
+    assert _verdict(alone, some_late=True).arbiter.endswith(" answered in time")
+    assert _verdict(alone).arbiter.endswith(" answers")
 
 
 def test_nan_in_both_answers_is_equal():

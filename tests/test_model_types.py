@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from lenet_bench.errors import first_line
+from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.judged import Judged, prepared
 from lenet_bench.measure.options import CompareOptions, Entry
 from lenet_bench.measure.start import Failed, conditions
@@ -187,6 +188,49 @@ def test_litert_is_quoted_without_places_in_its_sources(model_of, tmp_path):
         assert "ERROR" not in line
         reason = str(_unsupported(find("litert:compiled")[0], caught.value))
         assert reason == f"LiteRT does not run it: {line}"
+
+
+def one_layer(file, kind, opset=17, **more):
+    onnx = pytest.importorskip("onnx")
+    value, single = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    node = onnx.helper.make_node(kind, ["x"], ["y"], **more)
+    ends = [value("x", single, [1, 1, 4, 4])], [value("y", single, None)]
+    opsets = [onnx.helper.make_opsetid("", opset)]
+    graph = onnx.helper.make_graph([node], "own", *ends)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), file)
+    return ModelFile(str(file))
+
+
+@pytest.mark.parametrize(("opset", "more"), [(8, {}), (17, {"auto_pad": "SAME_UPPER"})])
+def test_iree_takes_what_its_compiler_takes_only_otherwise(tmp_path, opset, more):
+    """MaxPool of before opset 10; and padded, where float64 is not read as float32."""
+    pytest.importorskip("iree.compiler")
+    model = one_layer(tmp_path / "own.onnx", "MaxPool", opset, kernel_shape=[2, 2], **more)
+    options = CompareOptions(("iree",), subject=model, seed=0)
+    assert checked("iree", known_of(options)) == "ok"
+
+
+def test_a_reason_that_is_only_printed_is_told(model_of):
+    """Of TFLite Micro, whose error says that it failed, and no more."""
+    pytest.importorskip("tflite_micro")
+    options = CompareOptions(
+        ("tflite-micro",), rounds=1, subject=ModelFile(str(model_of(".tflite", "float16")))
+    )
+    reason = str(compare(options).backend("tflite-micro").reason)
+    assert reason.startswith(
+        "TFLite Micro does not run it: Interpreter invocation failed; it printed: "
+    )
+    assert "CAST" in reason
+
+
+@pytest.mark.parametrize("name", ["mnn", "mnn:module"])
+def test_the_operator_that_mnn_lacks_is_named(tmp_path, name):
+    pytest.importorskip("MNN")
+    model = one_layer(tmp_path / "own.onnx", "Frobnicate")
+    options = CompareOptions((name,), subject=model, seed=0)
+    said = checked(name, known_of(options))
+    assert said.startswith("unsupported: MNN does not run it: ")
+    assert "These Op Not Support: ONNX::Frobnicate" in said
 
 
 def test_mnn_refuses_numbers_that_its_type_does_not_hold(model_of):

@@ -80,7 +80,9 @@ def _one_process(task: Task, conditions: Conditions, known: Prepared) -> tuple[B
     except Failed as raised:
         failure = raised
         when = f"in round {task.round + 1}: " if "cold_start" in found else "while starting: "
-        found |= _failed(failure, when, known.subject.hint(task.entry.backend))
+        printed = start.child.output() if start else ""
+        hint = known.subject.hint(task.entry.backend, failure.reason, printed)
+        found |= _failed(failure, when, hint)
     finally:
         if start is not None:
             found |= _ended(start)

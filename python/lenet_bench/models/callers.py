@@ -20,7 +20,7 @@ Inputs = Mapping[str, Array]
 Call = Callable[[Inputs], Sequence[Array]]
 
 _ARENA = 16 << 20  # bytes at least; TFLite Micro's own default is 10 times the model
-_IREE_FLOAT64 = "--iree-input-demote-f64-to-f32=false"  # else it reads float64 as float32
+_IREE_OPSET = 17  # its importer brings an older model to it, where the compiler needs that
 MODEL = "lenet_bench"  # the name of each ONNX graph: IREE names its function so
 
 
@@ -137,11 +137,24 @@ def opencv(model: Model, threads: int) -> Call:
     return call
 
 
+def _mnn_file(model: Path, folder: str) -> str:
+    """The model as MNN reads it. Its converter prints that it failed, and ends as if it had not."""
+    from ..backends.mnn import CONVERT
+
+    made = Path(folder) / "model.mnn"
+    command = [*CONVERT, "--modelFile", str(model), "--MNNModel", str(made)]
+    done = subprocess.run(command, check=True, capture_output=True, cwd=folder)
+    if not made.exists():
+        lines = done.stdout.decode(errors="replace").strip().splitlines()
+        raise RuntimeError(", ".join(map(str.strip, lines[-2:])))
+    return str(made)
+
+
 def mnn(model: Model, threads: int, *, winograd: bool = True) -> Call:
-    from ..backends.mnn import MNN, WINOGRAD_MEMORY_LEVEL, config, converted
+    from ..backends.mnn import MNN, WINOGRAD_MEMORY_LEVEL, config
 
     with tempfile.TemporaryDirectory() as folder:
-        interpreter = MNN.Interpreter(converted(model.content, folder))
+        interpreter = MNN.Interpreter(_mnn_file(model.path, folder))
     if not winograd:
         interpreter.setSessionHint(WINOGRAD_MEMORY_LEVEL, 0)
     session = interpreter.createSession(config(threads))
@@ -195,12 +208,12 @@ def mnn_direct(model: Model, threads: int) -> Call:
 
 
 def mnn_module(model: Model, threads: int) -> Call:
-    from ..backends.mnn import config, converted, expr, nn
+    from ..backends.mnn import config, expr, nn
 
     runtime = nn.create_runtime_manager((config(threads),))
     names = list(model.inputs), list(model.outputs)
     with tempfile.TemporaryDirectory() as folder:
-        file = converted(model.content, folder)
+        file = _mnn_file(model.path, folder)
         module = nn.load_module_from_file(file, *names, runtime_manager=runtime)
     kinds = {expr.float: np.float32, expr.int: np.int32, expr.uint8: np.uint8}
     wanted = [one.dtype for one in module.get_info()["inputs"]]
@@ -247,24 +260,48 @@ def tvm(model: Model) -> Call:
     return call
 
 
-def iree(model: Model, threads: int) -> Call:
+def _iree_compiled(path: Path, *options: str) -> bytes:
     from ..backends import iree as file
 
     with tempfile.TemporaryDirectory() as folder:
         imported = Path(folder) / "model.mlir"
-        importer = [*file.IMPORT, str(model.path), "-o", str(imported)]
+        importer = [*file.IMPORT, *options, str(path), "-o", str(imported)]
         subprocess.run(importer, check=True, capture_output=True)
-        compiled = file.tools.compile_file(
+        compiled: bytes = file.tools.compile_file(
             str(imported),
             input_type="onnx",
             target_backends=["llvm-cpu"],
-            extra_args=[*file.FOR_THIS_CPU, *file.AS_TILED_PRODUCTS, _IREE_FLOAT64],
+            extra_args=[*file.FOR_THIS_CPU, *file.AS_TILED_PRODUCTS, *_float64_of(path)],
         )
+    return compiled
+
+
+def _float64_of(path: Path) -> list[str]:
+    """IREE reads float64 as float32 unless told otherwise, and then refuses some of float32."""
+    import onnx
+
+    graph = onnx.load(path).graph
+    ends = [one.type.tensor_type.elem_type for one in (*graph.input, *graph.output)]
+    kinds = {*ends, *(one.data_type for one in graph.initializer)}
+    is_needed = onnx.TensorProto.DOUBLE in kinds
+    return ["--iree-input-demote-f64-to-f32=false"] if is_needed else []
+
+
+def iree(model: Model, threads: int) -> Call:
+    from ..backends import iree as file
+
+    read = file.onnx.load(model.path)
+    try:
+        compiled = _iree_compiled(model.path)
+    except Exception:
+        if all(one.domain or one.version >= _IREE_OPSET for one in read.opset_import):
+            raise
+        compiled = _iree_compiled(model.path, "--opset-version", str(_IREE_OPSET))
     file.runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
     driver = "local-sync" if threads == 1 else "local-task"
     main = file.runtime.load_vm_flatbuffer(compiled, driver=driver)[MODEL]
     single = len(model.outputs) == 1
-    ends = file.onnx.load(model.path).graph.output
+    ends = read.graph.output
     # Its integers have no sign: those of uint8 come as int8.
     kinds = [
         file.onnx.helper.tensor_dtype_to_np_dtype(end.type.tensor_type.elem_type) for end in ends

@@ -25,8 +25,8 @@ from .callers import MODEL
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 Sizes = Mapping[str, Shape]  # shapes that the user gave, by input
-# The type and the shape of each input, what else is known, and an ONNX model.
-Read = tuple[dict[str, tuple[np.dtype[Any], Shape]], dict[str, Any], Any]
+# The type and the shape of each input, and what else is known.
+Read = tuple[dict[str, tuple[np.dtype[Any], Shape]], dict[str, Any]]
 
 _COUNT = 3  # different inputs
 _LONGEST_NAME = 100
@@ -40,10 +40,10 @@ def serve(parent: Parent) -> None:
     limit_memory()
     question = parent.hear()
     try:
-        known, model = read_model(**question)
+        known = read_model(**question)
         parent.say(known)
         parent.hear()
-        parent.say({"answers": _answers(model, known["inputs"])})
+        parent.say({"answers": _answers(known["path"], known["inputs"])})
     except LenetBenchError as error:
         parent.say({"refused": str(error)})
     except MemoryError:
@@ -52,10 +52,8 @@ def serve(parent: Parent) -> None:
         parent.say({"refused": f"{type(error).__name__}: {first_line(error)}"})
 
 
-def read_model(
-    file: str, shapes: Sizes, ranges: Mapping[str, Any], data: str
-) -> tuple[dict[str, Any], Any]:
-    """What the parent is told of a model, with inputs that are made for it; and an ONNX model."""
+def read_model(file: str, shapes: Sizes, ranges: Mapping[str, Any], data: str) -> dict[str, Any]:
+    """What the parent is told of a model, with inputs that are made for it."""
     path = Path(file)
     size = path.stat().st_size
     if size >= _LARGEST_FILE:
@@ -63,7 +61,7 @@ def read_model(
     given = _arrays(Path(data)) if data else {}
     shapes = {**shapes, **{name: array.shape for name, array in given.items()}}
     read = {".onnx": _read_onnx, ".tflite": _read_tflite}[path.suffix]
-    kinds, known, model = read(path, size, shapes)
+    kinds, known = read(path, size, shapes)
     if not kinds or not known["outputs"]:
         raise LenetBenchError("it has no inputs or no outputs")
     if len(kinds) > _MOST_INPUTS:
@@ -87,14 +85,14 @@ def read_model(
         }
         for _ in range(count)
     ]
-    return {**known, "inputs": inputs}, model
+    return {**known, "inputs": inputs}
 
 
-def _answers(model: Any, inputs: list[dict[str, Array]]) -> list[list[Array]]:
+def _answers(path: str, inputs: list[dict[str, Array]]) -> list[list[Array]]:
     """The reference evaluator's."""
     from onnx.reference import ReferenceEvaluator
 
-    evaluator = ReferenceEvaluator(model)
+    evaluator = ReferenceEvaluator(path)
     return [[np.asarray(one) for one in evaluator.run(None, given)] for given in inputs]
 
 
@@ -126,6 +124,7 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
     del graph.value_info[:]  # shapes from before they were fixed
     del graph.input[:]
     graph.input.extend(inputs)
+    model.ir_version = max(4, model.ir_version)  # before, each constant had to be an input too
     graph.name = MODEL
     kinds = {one.name: (_kind(one), _shape(one)) for one in inputs}
     inferred = graph
@@ -140,11 +139,48 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
     Path(path).write_bytes(model.SerializeToString())
     known = {
         "path": path,
+        "nudged": _nudged(model, path),
         "outputs": [one.name for one in graph.output],
         "coarse": _coarsest(graph),
         "open": opened,
     }
-    return kinds, known, model
+    return kinds, known
+
+
+def _nudged(model: Any, path: str) -> str:
+    """A file beside it: the model with half of its weights moved by their last bit.
+
+    "" where there is none, as of a model that is too large with its constants spelled out.
+    """
+    from onnx import numpy_helper
+
+    file = Path(path).with_name("nudged.onnx")
+    random = np.random.default_rng(0)
+    with suppress(Exception):
+        for tensor in _weights(model.graph):
+            array = numpy_helper.to_array(tensor).copy()
+            flipped = random.integers(0, 2, array.shape, np.uint32)
+            array.view(np.uint32)[...] ^= flipped * np.isfinite(array)
+            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+        file.write_bytes(model.SerializeToString())
+        return str(file)
+    return ""
+
+
+def _weights(graph: Any) -> list[Any]:
+    """Its kernels and matrices in float32; those of one number are spelled out."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    known = {one.name: one for one in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "ConstantOfShape" and node.input[0] in known:
+            shape = numpy_helper.to_array(known[node.input[0]])
+            value = next((numpy_helper.to_array(one.t) for one in node.attribute), np.float32(0))
+            filled = numpy_helper.from_array(np.full(shape, value))
+            node.CopyFrom(helper.make_node("Constant", [], node.output, value=filled))
+    held = [one for node in graph.node if node.op_type == "Constant" for one in node.attribute]
+    tensors = [*graph.initializer, *(one.t for one in held if one.name == "value")]
+    return [one for one in tensors if one.data_type == TensorProto.FLOAT and len(one.dims) > 1]
 
 
 def _missing_data(file: Path) -> str | None:
@@ -185,6 +221,7 @@ def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
     coarse = {"int8": "int8", "uint8": "int8", "float16": "float16"}
     known = {
         "path": str(file),
+        "nudged": "",
         "outputs": [one["name"] for one in outputs],
         "coarse": next((coarse[name] for name in coarse if name in types), ""),
         "open": {
@@ -193,7 +230,7 @@ def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
             if one["name"] not in shapes and min(one["shape_signature"], default=1) <= 0
         },
     }
-    return kinds, known, None
+    return kinds, known
 
 
 def _coarsest(graph: Any) -> str:

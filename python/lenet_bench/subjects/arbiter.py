@@ -7,7 +7,7 @@ large, either is right.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isfinite
+from math import inf, isfinite, sqrt
 from time import monotonic
 from typing import Any
 
@@ -26,6 +26,10 @@ Answers = Sequence[Sequence[Array]]  # of each input, each output
 REFERENCE = "ONNX's reference evaluator"
 # TFLite Micro's kernels are the reference kernels of LiteRT's sources: two of one mind.
 _KIN = {"tflite-micro": "litert"}
+#: Smaller answers are judged as if they were as large: sigmoids near 0 are right to 5e-7.
+_SMALL = 1e-3
+_AMPLIFIED = 10  # times as far as the last bits of the weights move answers, rounding may
+_LONGEST = 200  # characters for the head of the table
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class _Voice:
     name: str
     answers: Answers
     allowed: float  # distance of answers that agree with these
+    asked: str = ""  # the engine's backend or variant
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Verdict:
     arbiter: str  # for the head of the table
     judge: str  # who gave them
     right: Sequence[Answers]
+    least: float = 0.0  # distance from them that is allowed to all
 
     def of_each(self, inputs: int) -> Array:
         """The right answers to each input; None where nothing answered."""
@@ -54,9 +60,18 @@ class Verdict:
 
 
 def verdict(
-    subject: Subject, inputs: Sequence[Any], judge: Judge, reference: Answers | None, run: Run
+    subject: Subject,
+    inputs: Sequence[Any],
+    judge: Judge,
+    reference: Answers | None,
+    nudged: Subject | None,
+    run: Run,
 ) -> Verdict:
-    """Hear all voices, for half of what is left of the budget; `reference` is the evaluator's."""
+    """Hear all voices, for half of what is left of the budget.
+
+    `reference` is the evaluator's answers, and `nudged` the same model whose weights differ in
+    their last bits.
+    """
     within, until_s = f"{run.timeout_s:.0f} s", monotonic() + run.timeout_s
     if isfinite(run.until_s):
         within = "half of the budget; give a larger --budget"
@@ -66,11 +81,39 @@ def verdict(
     late = _hear(voices, subject, inputs, judge, run)
     if not voices and late:
         raise LenetBenchError(f"{subject.file_name}: no engine answered within {within}")
-    found = _verdict(voices)
+    found = _verdict(voices, some_late=bool(late))
     judgeable = [answers for answers in found.right if not _has_nan(answers)]
     if found.right and not judgeable:
         raise LenetBenchError(f"{subject.file_name}: its answers are NaN, so none can be judged")
-    return replace(found, right=judgeable)
+    moved = _moved(found, voices, nudged, inputs, run) if nudged else 0.0
+    rounding, arbiter = _AMPLIFIED * moved, found.arbiter
+    if rounding > judge.allowed(FLOAT32):
+        said = f"; the last bits of the weights move these by {moved:.2g}"
+        arbiter = arbiter[: _LONGEST - len(said)] + said
+    least = max(judge.least, rounding, *_allowed_by(found, voices))
+    return replace(found, arbiter=arbiter[:_LONGEST], right=judgeable, least=least)
+
+
+def _moved(
+    found: Verdict, voices: Iterable[_Voice], nudged: Subject, inputs: Sequence[Any], run: Run
+) -> float:
+    """How far the right answers move with the last bits of the weights; 0 where nobody can say.
+
+    An engine that is right is asked again, with the nudged weights.
+    """
+    for voice in voices:
+        off = min((_difference(voice.answers, right) for right in found.right), default=inf)
+        if voice.asked and off <= voice.allowed:
+            run.tell(f"asking {voice.name} how far rounding moves its answers")
+            asked = run.ask(nudged, voice.asked, inputs, run.until_s)
+            moved = _difference(asked.answers, voice.answers) if asked.status == "ok" else inf
+            return moved if isfinite(moved) else 0.0
+    return 0.0
+
+
+def _allowed_by(found: Verdict, voices: Iterable[_Voice]) -> list[float]:
+    """The distances that the voices allow whose answers are right."""
+    return [one.allowed for one in voices if any(one.answers is right for right in found.right)]
 
 
 def _hear(
@@ -92,7 +135,7 @@ def _hear(
             asked = run.ask(subject, name, inputs, min(run.until_s, monotonic() + quarter_s))
             if asked.status == "ok":
                 allowed = judge.allowed(tolerance(name))
-                voices.append(_Voice(_engine(name), asked.answers, allowed))
+                voices.append(_Voice(_engine(name), asked.answers, allowed, name))
             if asked.status == "timeout":
                 late.append(engine)
             if asked.status in ("ok", "timeout", "unavailable"):  # of others the run says why
@@ -126,8 +169,9 @@ def _is_settled(voices: Sequence[_Voice], left: int) -> bool:
     return agreeing > len(voices) - agreeing + left
 
 
-def _verdict(voices: Sequence[_Voice]) -> Verdict:
+def _verdict(voices: Sequence[_Voice], *, some_late: bool = False) -> Verdict:
     """The answers of the largest group; of each, where several are as large."""
+    answers = "answered in time" if some_late else "answers"
     groups = {voice.name: _group(voice, voices) for voice in voices}
     if not voices:
         return Verdict("none, since nothing answers", "nobody", [])
@@ -153,10 +197,10 @@ def _verdict(voices: Sequence[_Voice]) -> Verdict:
         return Verdict(f"{judge}, which differ by {off:.2g}: who is right is unknown", judge, right)
     if best.name == REFERENCE:
         return Verdict(
-            REFERENCE + ("" if others else " alone: nothing else answers"), REFERENCE, right
+            REFERENCE + ("" if others else f" alone: nothing else {answers}"), REFERENCE, right
         )
     if not others:
-        return Verdict(f"{best.name}, the only engine that answers", best.name, right)
+        return Verdict(f"{best.name}, the only engine that {answers}", best.name, right)
     reference = next((voice for voice in others if voice.name == REFERENCE), None)
     if reference and REFERENCE not in groups[best.name]:
         off = _difference(reference.answers, best.answers)
@@ -206,6 +250,7 @@ def _distance(found: Sequence[Array], expected: Sequence[Array] | None) -> float
         with np.errstate(invalid="ignore"):
             # Infinities and NaN are equal where both have them.
             off = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, a - b)
-        size = np.linalg.norm(b[np.isfinite(b)])
-        distances.append(float(np.linalg.norm(off) / (size or 1.0)))
+        size = float(np.linalg.norm(b[np.isfinite(b)]))
+        size = max(size, _SMALL * sqrt(b.size)) if size else 1.0
+        distances.append(float(np.linalg.norm(off) / size))
     return float(np.max(distances))

@@ -31,6 +31,8 @@ from ..weights import Weights
 from .subject import STRETCHES, Judge, Known, Prepared, Run, Subject
 
 _LONGEST = 300  # characters of an engine's sentence
+#: In sentences of TFLite Micro and MNN, which print the reason.
+_NO_REASON = ("TFLM failed", "Interpreter invocation failed", "runSession ended")
 _READ_S = 120.0
 _ANSWER_S = 15.0  # for all inputs
 _ALLOWED = 1e-3  # relative L2 distance; a wrong operator is off by hundred times
@@ -111,7 +113,8 @@ class ModelFile(Subject):
             _ALLOWED_COARSE.get(read["coarse"], 0.0),
             said="answers",
         )
-        verdict = arbiter.verdict(subject, inputs, judge, reference, run)
+        nudged = replace(subject, fixed=read["nudged"]) if read["nudged"] else None
+        verdict = arbiter.verdict(subject, inputs, judge, reference, nudged, run)
         known = Known(inputs, verdict.of_each(len(inputs)))
         forms = {printable(name)[:100]: _form(array) for name, array in inputs[0].items()}
         return Prepared(
@@ -120,8 +123,8 @@ class ModelFile(Subject):
             rotating=known,
             edges=known,
             timed=[known] * STRETCHES,
-            judge=replace(judge, whose=f"those of {verdict.judge}"),
-            other=Other(subject.label, arbiter=verdict.arbiter[:200], inputs=forms),
+            judge=replace(judge, least=verdict.least, whose=f"those of {verdict.judge}"),
+            other=Other(subject.label, arbiter=verdict.arbiter, inputs=forms),
         )
 
     def instead(self, asked: str) -> str:
@@ -129,9 +132,14 @@ class ModelFile(Subject):
             return "; `--shape` gives a model's input another first size"
         return ""
 
-    def hint(self, name: str) -> str:
+    def hint(self, name: str, sentence: str, printed: str) -> str:
+        if not self.is_read_by(name):
+            return ""
+        return _printed(sentence, printed) + self._without_sizes()
+
+    def _without_sizes(self) -> str:
         """Where the file has no size, and 1 was used."""
-        if not self.made_1 or not self.is_read_by(name):
+        if not self.made_1:
             return ""
         inputs = list(self.made_1)[:3]
         forms = ", ".join(f"{one} is {self.made_1[one]}" for one in inputs)
@@ -215,8 +223,16 @@ def _unsupported(row: Backend, error: Exception) -> Unsupported:
         said = (error.stderr or error.stdout or b"").decode(errors="replace") or said
     lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]
     first = next((n for n, line in enumerate(lines) if "error:" in line.lower()), 0)
-    said = shorten(" ".join(lines[first:]), _LONGEST, placeholder=" ...")
+    said = shorten(" ".join(lines[first:]).removesuffix("."), _LONGEST, placeholder=" ...")
     return Unsupported(f"{row.library} does not run it: {said}")
+
+
+def _printed(sentence: str, printed: str) -> str:
+    """What an engine printed last, where its sentence gives no reason."""
+    if not any(one in sentence for one in _NO_REASON):
+        return ""
+    lines = dict.fromkeys(line.strip() for line in printed.splitlines() if line.strip())
+    return printable(f"; it printed: {', '.join(list(lines)[-2:])}"[:_LONGEST])
 
 
 def _form(array: NDArray[Any]) -> str:

@@ -133,8 +133,8 @@ class Subject:
         """The end of a sentence: what there is in place of something that it lacks."""
         return ""
 
-    def hint(self, name: str) -> str:  # noqa: ARG002
-        """The end of the sentence of this backend's failure."""
+    def hint(self, name: str, sentence: str, printed: str) -> str:  # noqa: ARG002
+        """The end of the sentence of this backend's failure, which printed this."""
         return ""
 
     # In the process of a backend:
