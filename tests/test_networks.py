@@ -200,6 +200,14 @@ def test_a_network_that_does_not_fit_the_memory_is_refused_before_it_starts(monk
         check_memory(network("vgg16"))
 
 
+def test_the_budget_binds_the_exact_answers_too(run, tmp_path):
+    """They are computed before the run, once, so here the cache is empty."""
+    options = ("numpy", "--budget", "0.5s", "-o", tmp_path / "run.jsonl")
+    done = run("compare", "--network", "vgg16", *options, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert done.code != 0
+    assert "vgg16: the budget ended before its exact answers were computed" in done.errors
+
+
 def test_a_network_that_is_refused_does_not_end_the_others():
     ran: list[str] = []
 

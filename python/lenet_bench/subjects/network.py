@@ -12,13 +12,14 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
+from time import monotonic
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import networks
-from ..errors import Unsupported, first_line
+from ..errors import LenetBenchError, Unsupported, first_line
 from ..network import LENET
 from ..networks import Graph, graph, seeded
 from ..networks.builders import in_cpp
@@ -38,6 +39,7 @@ _BUILDERS = {
     **{name: name for name in ("jax", "keras", "ncnn", "numpy", "tensorflow")},
 }
 _CHANNELS_LAST = ("jax", "keras", "numpy", "tensorflow", "tflite")  # of these builders
+_PRECISIONS = (np.float64, np.float32)
 _EACH = 2  # inputs of a stretch and of the warm-up
 _ALLOWED = 100  # times float32's own error; a wrong weight is off by ten thousand times
 
@@ -61,7 +63,7 @@ class OtherNetwork(Subject):
     def backends(self, device: Device | None) -> list[str]:
         return able(device or "cpu")
 
-    def prepared(self, run: Run) -> Prepared:  # noqa: ARG002
+    def prepared(self, run: Run) -> Prepared:
         """Inputs in the network's own shape, and the exact answers in float64.
 
         They are the same in each run, and computed once. No backend is asked for new ones, as it is
@@ -76,7 +78,7 @@ class OtherNetwork(Subject):
         inputs = seeded.inputs_of(network, _EACH * (2 + STRETCHES))
         sources = [Path(str(one.__file__)).read_text() for one in (networks, graph, seeded, exact)]
         made_of = [*sources, str(len(inputs))]
-        path = made("answers", self.name, made_of, lambda _: _computed(network, inputs))
+        path = made("answers", self.name, made_of, lambda _: _computed(network, inputs, run))
         kept = json.loads(path.read_bytes())
         parts = (np.split(one, 2 + STRETCHES) for one in (inputs, np.array(kept["answers"])))
         rotating, edges, *timed = map(Known, *parts)
@@ -104,14 +106,22 @@ class OtherNetwork(Subject):
         return networks.network(self.name)
 
 
-def _computed(network: Graph, inputs: NDArray[np.float32]) -> bytes:
+def _computed(network: Graph, inputs: NDArray[np.float32], run: Run) -> bytes:
+    """The exact answers, and how far NumPy's in float32 are from them."""
     from ..networks import exact
 
     weights = seeded.weights_of(network)
-    answers, in_float32 = (
-        np.stack([exact.answer_of(network, weights, one, kind) for one in inputs])
-        for kind in (np.float64, np.float32)
-    )
+    each = []
+    for number, image in enumerate(inputs, 1):
+        if monotonic() >= run.until_s:
+            raise LenetBenchError(
+                f"{network.name}: the budget ended before its exact answers were computed, which "
+                "is done once; give a larger --budget"
+            )
+        run.tell(f"computing the exact answers of {network.name}, {number} of {len(inputs)}")
+        of_image = (exact.answer_of(network, weights, image, kind) for kind in _PRECISIONS)
+        each.append(list(of_image))
+    answers, in_float32 = map(np.stack, zip(*each, strict=True))
     own = max(exact.distance(in_float32, answers), float(np.finfo(np.float32).eps))
     kept = {"float32": own, "sha256": weights.sha256, "answers": answers.tolist()}
     return json.dumps(kept).encode()
