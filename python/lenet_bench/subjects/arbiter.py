@@ -5,7 +5,7 @@ is measured or not: it is asked before the run, within a bound of time. Where tw
 large, either is right.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, sqrt
 from time import monotonic
@@ -171,43 +171,60 @@ def _is_settled(voices: Sequence[_Voice], left: int) -> bool:
 
 def _verdict(voices: Sequence[_Voice], *, some_late: bool = False) -> Verdict:
     """The answers of the largest group; of each, where several are as large."""
-    answers = "answered in time" if some_late else "answers"
-    groups = {voice.name: _group(voice, voices) for voice in voices}
     if not voices:
         return Verdict("none, since nothing answers", "nobody", [])
+    groups = {voice.name: _group(voice, voices) for voice in voices}
+    winners = _winners(voices, groups)
+    judge = ", or ".join(listed(groups[winner.name]) for winner in winners)
+    if len(winners) == 1 and winners[0].name == REFERENCE:
+        judge = REFERENCE
+    said = _sentence(winners, voices, groups, "answered in time" if some_late else "answers")
+    return Verdict(f"{judge}{said}", judge, [winner.answers for winner in winners])
+
+
+def _winners(voices: Sequence[_Voice], groups: Mapping[str, list[str]]) -> list[_Voice]:
+    """A voice of each largest group."""
 
     def rank(voice: _Voice) -> tuple[int, bool, float]:
         return len(groups[voice.name]), voice.name == REFERENCE, -voice.allowed
 
     best, *others = sorted(voices, key=rank, reverse=True)
-    rivals = [best]
+    winners = [best]
     for voice in others:
-        alone = all(voice.name not in groups[rival.name] for rival in rivals)
-        if alone and len(groups[voice.name]) == len(groups[best.name]):
-            rivals.append(voice)
-    right = [rival.answers for rival in rivals]
-    named = [listed(groups[rival.name]) for rival in rivals]
-    if len(rivals) > 2 and len(groups[best.name]) == 1:
-        raise LenetBenchError(
-            f"no two of {listed([one.name for one in rivals])} agree, so none can be believed"
+        apart = all(voice.name not in groups[winner.name] for winner in winners)
+        if apart and len(groups[voice.name]) == len(groups[best.name]):
+            winners.append(voice)
+    if len(winners) > 2 and len(groups[best.name]) == 1:
+        names = listed([winner.name for winner in winners])
+        raise LenetBenchError(f"no two of {names} agree, so none can be believed")
+    return winners
+
+
+def _sentence(
+    winners: Sequence[_Voice],
+    voices: Sequence[_Voice],
+    groups: Mapping[str, list[str]],
+    answer: str,
+) -> str:
+    """What is said of the judge in the head of the table, after its name."""
+    best = winners[0]
+    agreeing = groups[best.name]
+    if len(winners) > 1:
+        off = max(_difference(winner.answers, best.answers) for winner in winners)
+        return f", which differ by {off:.2g}: who is right is unknown"
+    if len(voices) == 1:
+        return (
+            f" alone: nothing else {answer}"
+            if best.name == REFERENCE
+            else f", the only engine that {answer}"
         )
-    if len(rivals) > 1:
-        off = max(_difference(rival.answers, best.answers) for rival in rivals)
-        judge = ", or ".join(named)
-        return Verdict(f"{judge}, which differ by {off:.2g}: who is right is unknown", judge, right)
-    if best.name == REFERENCE:
-        return Verdict(
-            REFERENCE + ("" if others else f" alone: nothing else {answers}"), REFERENCE, right
-        )
-    if not others:
-        return Verdict(f"{best.name}, the only engine that {answers}", best.name, right)
-    reference = next((voice for voice in others if voice.name == REFERENCE), None)
-    if reference and REFERENCE not in groups[best.name]:
+    reference = next((voice for voice in voices if voice.name == REFERENCE), None)
+    if reference and REFERENCE not in agreeing:
         off = _difference(reference.answers, best.answers)
-        against = listed([one for one in groups[REFERENCE] if one not in groups[best.name]])
+        against = listed([name for name in groups[REFERENCE] if name not in agreeing])
         differ = "differ" if " and " in against else "differs"
-        return Verdict(f"{named[0]}, from which {against} {differ} by {off:.2g}", named[0], right)
-    return Verdict(f"{named[0]}, which agree", named[0], right)
+        return f", from which {against} {differ} by {off:.2g}"
+    return "" if best.name == REFERENCE else ", which agree"
 
 
 def _group(voice: _Voice, voices: Iterable[_Voice]) -> list[str]:
