@@ -10,13 +10,13 @@ import pytest
 from lenet_bench import CompareOptions, compare
 from lenet_bench.cli.compare import compare as compare_command
 from lenet_bench.cli.why import why as why_command
-from lenet_bench.questions.share import given
+from lenet_bench.errors import ResultError
+from lenet_bench.questions.share import given, packed, received, shared
 from lenet_bench.results import Log, read_log
 from lenet_bench.results import private as private_texts
 from lenet_bench.results.log import as_lines
-from lenet_bench.results.plausible import faults
 from lenet_bench.results.portable import argument, portable
-from lenet_bench.results.private import LONGEST, is_option, private, public
+from lenet_bench.results.private import LONGEST, options, public
 from lenet_bench.texts import is_seen
 from msgspec.structs import replace
 from sample_results import possible_log, write_log
@@ -71,6 +71,7 @@ HOSTILE = {
     "10.1.2.3:8470 is down": "(host) is down",
     "by Bob Smith": "by (user)",
     "bob\u200b smith": "(user)",
+    "%\u200b2Fhome%\u200b2Falice": "…",
 }
 
 
@@ -86,19 +87,25 @@ def bob(monkeypatch):
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_shared_text_tells_no_folder_or_user(text):
     assert public(text) == HOSTILE[text]
-    assert private(HOSTILE[text]) is None
+    assert public(HOSTILE[text]) == HOSTILE[text]
+
+
+def naming(text):
+    """The header of a run with this text in its environment."""
+    header = possible_log().header
+    software = replace(header.machine.software, variables={"LD_PRELOAD": text})
+    return replace(header, machine=replace(header.machine, software=software))
 
 
 @pytest.mark.usefixtures("bob")
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_text_with_a_folder_or_a_user_is_refused(text):
-    source = possible_log()
-    variables = {"LD_PRELOAD": text}
-    software = replace(source.header.machine.software, variables=variables)
-    machine = replace(source.header.machine, software=software)
-    log = Log(replace(source.header, machine=machine), source.blocks, source.end)
-    found = list(faults(log))
-    assert any("or a user" in fault or "control characters" in fault for fault in found)
+def test_a_text_with_a_folder_or_a_user_is_refused(tmp_path, text):
+    path = tmp_path / "theirs.jsonl.gz"
+    log = shared(possible_log())
+    header = replace(naming(text), kind=log.header.kind)
+    path.write_bytes(packed(as_lines(Log(header, log.blocks, log.end))))
+    with pytest.raises(ResultError, match="does not write"):
+        received(path)
 
 
 @pytest.mark.usefixtures("bob")
@@ -111,7 +118,15 @@ def test_a_text_with_a_folder_or_a_user_is_refused(text):
 )
 def test_a_text_without_a_folder_or_a_user_stays(text):
     assert public(text) == text
-    assert private(text) is None
+
+
+def test_a_name_that_gets_too_long_is_refused_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("USER", "al")
+    path = tmp_path / "mine.jsonl"
+    source = possible_log()
+    write_log(path, Log(replace(source.header, version="al " * 60), source.blocks, source.end))
+    with pytest.raises(ResultError, match="no public form"):
+        given(path)
 
 
 def test_however_long_a_text_is_little_of_it_is_looked_at(monkeypatch):
@@ -125,8 +140,15 @@ def test_however_long_a_text_is_little_of_it_is_looked_at(monkeypatch):
     monkeypatch.setattr(private_texts, "is_seen", looks)
     for text in ("a" * 2**15, "a " * 2**14, "\u00b5" * 2**15 + "/home/alice", "%25" * 2**13):
         looked_at.clear()
-        assert len(public(text)) <= LONGEST
+        found = public(text)
+        assert len(found) <= LONGEST
         assert len(looked_at) <= 10 * LONGEST
+        assert public(found) == found
+
+
+def test_a_machine_named_as_what_stands_for_its_name_keeps_it(monkeypatch):
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(nodename="host"))
+    assert public("host 10.1.2.3:8470 is down") == "host (host) is down"
 
 
 @pytest.mark.parametrize("user", ["root", "torch", "comparison"])
@@ -152,7 +174,7 @@ def test_of_the_command_line_the_names_of_options_are_shared(tmp_path):
 def test_every_option_of_a_run_is_shared():
     for command in (compare_command, why_command):
         for spelled in (one for parameter in command.params for one in parameter.opts):
-            assert is_option(spelled) == spelled.startswith("-")
+            assert options([spelled]) == ((spelled,) if spelled.startswith("-") else ())
 
 
 def test_a_result_file_names_no_folder_user_or_host(tmp_path):

@@ -73,6 +73,12 @@ def test_the_same_result_gives_the_same_bytes(result_file, shared_file, run):
     assert printed.encode() == gzip.decompress(content)
 
 
+def test_a_run_at_an_interval_is_shared_with_every_call():
+    paced = ROOT / "results/conditions/idle.jsonl.gz"
+    calls = [block.thinned_ns for block in read_log(paced).blocks]
+    assert [block.thinned_ns for block in given(paced).log.blocks] == calls
+
+
 def test_a_shared_result_is_not_continued(shared_file, run):
     content = shared_file.read_bytes()
     done = run("compare", "fused", "--rounds", "1", "-o", str(shared_file))

@@ -12,19 +12,21 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import ResultError
-from ..results import Log, read_log
-from ..results.files import unpacked
-from ..results.log import as_lines, as_log
-from ..results.plausible import faults
-from ..results.private import OTHER_WEIGHTS, PROGRAM, options, public
+from ..errors import LenetBenchError, ResultError
+from ..networks import NETWORKS
+from ..registry import canonical_name, tolerance, without_threads
+from ..results import Block, Listed, Log, read_log
+from ..results.files import read_bytes
+from ..results.log import as_lines
+from ..results.private import options, public
 from ..results.thin import thinned
 from ..texts import with_texts
 from ..weights import default_path
 
 MOST_BYTES = 450_000
-_MOST_UNPACKED = 2**22
 SUFFIX = ".jsonl.gz"
+_FARTHEST = 0.01  # largest difference of answers in float32
+_SHORTEST_NS = 1000  # of a call; reading LeNet's weights takes longer
 
 _public = lru_cache(maxsize=4096)(public)  # blocks say the same again and again
 
@@ -41,22 +43,61 @@ class Given:
 
 
 def given(path: Path) -> Given:
-    """The shared form of the file; ResultError where it cannot be shared."""
-    return check(path, _plain(shared(read_log(path))))
-
-
-def check(source: Path, log: Log) -> Given:
-    """The log as a file to share; ResultError says why it cannot be shared."""
-    for fault in faults(log):
-        raise ResultError(f"{source}: cannot be shared: {fault}")
+    """The shared form of the file; ResultError says why it cannot be shared."""
+    try:
+        log = _plain(shared(read_log(path)))
+    except msgspec.ValidationError:  # too long where each "al" is now "(user)"
+        raise ResultError(f"{path}: cannot be shared: a name has no public form") from None
+    for fault in _faults(log):
+        raise ResultError(f"{path}: cannot be shared: {fault}")
     lines = as_lines(log)
     content = packed(lines)
-    if len(content) > MOST_BYTES or len(lines) > _MOST_UNPACKED:
-        raise ResultError(
-            f"{source}: cannot be shared: it has {len(content) / 1000:.0f} kB, at most "
-            f"{MOST_BYTES // 1000} are allowed; measure fewer rounds or backends"
-        )
+    _check_size(path, len(content))
     return Given(_name(log, lines), content, log)
+
+
+def _check_size(path: Path, size: int) -> None:
+    if size > MOST_BYTES:
+        raise ResultError(
+            f"{path}: cannot be shared: it has {size / 1000:.0f} kB, at most {MOST_BYTES // 1000} "
+            "are allowed; measure fewer rounds or backends"
+        )
+
+
+def _faults(log: Log) -> Iterator[str]:
+    """Why it is of no use to others, each as the end of a sentence; the first one is told."""
+    header = log.header
+    if header.rules.network not in NETWORKS:
+        yield f"it is of a model of your own, {header.rules.network}"
+    if header.rules.apart:
+        yield "it is a run of `why`, not of `compare`"
+    if log.end is None or log.end.ended not in ("budget", "rounds"):
+        yield "its run was not completed"
+    listed = {one.name: one for one in header.backends}
+    counting = [block for block in log.blocks if block.status == "ok" and block.calls]
+    timed = [block for block in counting if block.backend in listed]
+    if not timed:
+        yield "no backend was timed"
+    for name in listed:
+        if not _is_known(name):
+            yield f"lenet-bench has no backend {name!r}"
+    for block in timed:
+        yield from _of_a_block(block, listed[block.backend])
+
+
+def _is_known(name: str) -> bool:
+    try:
+        return canonical_name(name) == without_threads(name)
+    except LenetBenchError:
+        return False
+
+
+def _of_a_block(block: Block, listed: Listed) -> Iterator[str]:
+    allowed = min(listed.tolerance or 0.0, max(_FARTHEST, tolerance(without_threads(listed.name))))
+    if (block.difference or 0.0) > allowed:
+        yield f"{listed.name} was timed although its answers are wrong"
+    if any(ns < _SHORTEST_NS for one in block.timed for ns, _ in one.thinned_ns):
+        yield f"a call of {listed.name} took less than {_SHORTEST_NS} ns"
 
 
 def packed(lines: bytes) -> bytes:
@@ -74,18 +115,16 @@ def check_file(path: Path) -> Given:
 
 
 def received(path: Path) -> Given:
-    """The same, whatever its name."""
+    """The same, whatever its name: what `share` makes of the file must be the file itself."""
     if path.is_symlink() or not path.is_file():
         raise ResultError(f"{path}: not a plain file")
-    if (size := path.stat().st_size) > MOST_BYTES:
+    _check_size(path, path.stat().st_size)
+    found = given(path)
+    if as_lines(found.log) != read_bytes(path):
         raise ResultError(
-            f"{path}: has {size / 1000:.0f} kB, at most {MOST_BYTES // 1000} are allowed: write it "
-            "with `lenet-bench share`"
+            f"{path}: has fields or texts that `lenet-bench share` does not write; give this file "
+            "to it once more"
         )
-    lines = unpacked(path, path.read_bytes(), _MOST_UNPACKED)
-    found = check(path, as_log(path, lines))
-    if as_lines(found.log) != lines:
-        raise ResultError(f"{path}: not written by `lenet-bench share`: it has other fields")
     return found
 
 
@@ -111,10 +150,10 @@ def shared(log: Log) -> Log:
     thin = thinned(log)
     header = thin.header
     weights = PurePath(header.rules.weights).name
-    rules = replace(
-        header.rules, weights=weights if weights == default_path().name else OTHER_WEIGHTS
-    )
-    argv = (PROGRAM, "why" if rules.apart else "compare", *options(header.argv))
+    if weights != default_path().name:
+        weights = "other.safetensors"
+    rules = replace(header.rules, weights=weights)
+    argv = ("lenet-bench", "why" if rules.apart else "compare", *options(header.argv))
     header = replace(header, argv=argv, rules=rules)
     blocks = (replace(block, output="", traceback=None) for block in thin.blocks)
     return Log(header, tuple(blocks), thin.end)
@@ -131,7 +170,10 @@ def _cleansed(line: Line) -> Line:
 
 def _name(log: Log, lines: bytes) -> str:
     """The file name: the processor, the day and a hash, so that it is unique."""
-    model = log.header.machine.processor.model or "unknown"
-    slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((R|TM)\)", "", model).lower()).strip("-")[:40]
+    model = re.sub(r"\((R|TM)\)", "", log.header.machine.processor.model or "")
     digest = hashlib.sha256(lines).hexdigest()[:8]
-    return f"{slug or 'unknown'}-{log.header.started[:10]}-{digest}{SUFFIX}"
+    return f"{_slug(model)}-{_slug(log.header.started[:10])}-{digest}{SUFFIX}"
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "unknown"

@@ -19,7 +19,7 @@ def read_bytes(path: Path) -> bytes:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from None
     if len(content) > MOST_BYTES:
         raise ResultError(f"{path}: has more than {MOST_BYTES // 2**20} MiB, so it is not read")
-    return unpacked(path, content, MOST_BYTES) if content.startswith(_GZIP) else content
+    return _unpacked(path, content) if content.startswith(_GZIP) else content
 
 
 def is_gzipped(path: Path) -> bool:
@@ -28,15 +28,17 @@ def is_gzipped(path: Path) -> bool:
         return file.read(len(_GZIP)) == _GZIP
 
 
-def unpacked(path: Path, content: bytes, most: int) -> bytes:
-    """The gzipped content; ResultError if it is damaged or has more than `most` bytes."""
+def _unpacked(path: Path, content: bytes) -> bytes:
+    """The gzipped content; ResultError if it is damaged or has more than MOST_BYTES."""
     unzip = zlib.decompressobj(zlib.MAX_WBITS + 16)
     try:
-        found = unzip.decompress(content, most + 1)
+        found = unzip.decompress(content, MOST_BYTES + 1)
     except zlib.error:
         raise ResultError(f"{path}: damaged result file: it cannot be decompressed") from None
-    if len(found) > most:
-        raise ResultError(f"{path}: unpacks to more than {most / 2**20:.0f} MiB, so it is not read")
+    if len(found) > MOST_BYTES:
+        raise ResultError(
+            f"{path}: unpacks to more than {MOST_BYTES // 2**20} MiB, so it is not read"
+        )
     if not unzip.eof or unzip.unused_data:
         raise ResultError(f"{path}: damaged result file: it is truncated or has extra bytes")
     return found

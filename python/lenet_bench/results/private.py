@@ -15,9 +15,6 @@ from ..texts import is_seen
 from .model import Ended, Status
 
 LONGEST = 400  # characters of a shared text
-PROGRAM = "lenet-bench"
-#: The name of any weights but the package's.
-OTHER_WEIGHTS = "other.safetensors"
 _SEARCHED = 5 * LONGEST  # characters of a text that are looked at
 #: Those of `compare` and `why`, also of earlier versions.
 _OPTIONS = """
@@ -26,7 +23,6 @@ _OPTIONS = """
 --tree --verbose --weights -o -v
 """
 _OPTION = re.compile(r"--[a-z][a-z-]*(?==|$)|-[a-zA-Z](?!-)")
-_HINT = re.compile(r"[~/\\]|\.\.")
 _IN_PATHS = re.compile(r"[~/\\]")
 _SPELLINGS = str.maketrans(
     "\u2044\u2215\u29f8\uff0f\u2216\u29f5\ufe68\uff3c\uff5e", "////\\\\\\\\~"
@@ -42,36 +38,31 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+[\w+-]*")
 #: Names of users that many machines have, or that results have in another meaning.
 _COMMON = """
 root user users home admin administrator nobody guest test tester dev work app build runner
-ci linux gnu compare ubuntu debian fedora centos rocky alpine arch amazon azureuser opc
+ci linux gnu compare ubuntu debian fedora centos rocky alpine arch amazon azureuser opc host
 cloud docker vagrant jovyan vscode conda python intel amd arm nvidia apple google cpu gpu ok
 comparison shared empty lenet bench thread threads default library version
 isa device localhost epyc xeon ryzen core
 """
 
 
-def private(text: str) -> str | None:
-    """The part of the text that names a folder, a host or a user; None if there is none."""
-    plain = _decoded(text)
-    patterns = (_HINT, _own_names(), _own_hosts(), _ADDRESS)
-    return next((found[0] for one in patterns if (found := one.search(plain))), None)
-
-
-def is_option(word: str) -> bool:
-    """Whether a word is the name of an option and no more."""
-    return word in _OPTIONS.split()
-
-
 def options(argv: Sequence[str]) -> tuple[str, ...]:
     """The options of a command line by name only; a file's name may look like one."""
-    found = (match[0] for word in argv if (match := _OPTION.match(word)))
-    return tuple(filter(is_option, found))
+    found = [match[0] for word in argv if (match := _OPTION.match(word))]
+    return tuple(one for one in found if one in _OPTIONS.split())
 
 
 def public(text: str) -> str:
     """The text on one line without what is private: it ends at its first path.
 
-    Of the path of a library its file stays, and of a version with slashes its beginning.
+    Of the path of a library its file stays, and of a version with slashes its beginning. A text
+    that is public stays as it is.
     """
+    while (found := _public(text)) != text:
+        text = found
+    return text
+
+
+def _public(text: str) -> str:
     plain = _decoded(text[:_SEARCHED])
     seen = "".join(one if is_seen(one) else " " if one.isspace() else "" for one in plain)
     line = " ".join(seen.replace("GNU/Linux", "GNU Linux").split()).replace("://", ": ")
