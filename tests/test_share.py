@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from lenet_bench import render
-from lenet_bench.questions.share import MOST_BYTES, check_file, given, shared_files
+from lenet_bench.questions.share import MOST_BYTES, check_file, given, made_public, shared_files
 from lenet_bench.results import Anatomy, Log, as_result, breakdowns, read_log, read_result
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.read import settled
@@ -77,6 +77,20 @@ def test_a_run_at_an_interval_is_shared_with_every_call():
     paced = ROOT / "results/conditions/idle.jsonl.gz"
     calls = [block.thinned_ns for block in read_log(paced).blocks]
     assert [block.thinned_ns for block in given(paced).log.blocks] == calls
+
+
+def test_a_text_that_is_repeated_is_made_public_once(tmp_path):
+    """With hundreds of thousands in a small file, that took minutes."""
+    path = tmp_path / "mine.jsonl"
+    source = possible_log()
+    named = [
+        replace(block, left=tuple(f"{number} {n}" for n in range(250)))
+        for number, block in enumerate(source.blocks)
+    ]
+    write_log(path, Log(source.header, (*named, *named), source.end))
+    before = made_public.cache_info().misses
+    given(path)
+    assert made_public.cache_info().misses - before < 250 * len(named) + 100
 
 
 def test_a_shared_result_is_not_continued(shared_file, run):

@@ -28,7 +28,8 @@ SUFFIX = ".jsonl.gz"
 _FARTHEST = 0.01  # largest difference of answers in float32
 _SHORTEST_NS = 1000  # of a call; reading LeNet's weights takes longer
 
-_public = lru_cache(maxsize=4096)(public)  # blocks say the same again and again
+# Blocks say the same again and again. No gzipped file repeats more texts than these in few bytes.
+made_public = lru_cache(maxsize=2**16)(public)
 
 Line = TypeVar("Line", bound=msgspec.Struct)
 
@@ -165,7 +166,7 @@ def _plain(log: Log) -> Log:
 
 
 def _cleansed(line: Line) -> Line:
-    return msgspec.convert(with_texts(_public, msgspec.to_builtins(line)), type(line))
+    return msgspec.convert(with_texts(made_public, msgspec.to_builtins(line)), type(line))
 
 
 def _name(log: Log, lines: bytes) -> str:
