@@ -11,7 +11,7 @@ from lenet_bench import CompareOptions, compare
 from lenet_bench.cli.compare import compare as compare_command
 from lenet_bench.cli.why import why as why_command
 from lenet_bench.errors import ResultError
-from lenet_bench.questions.share import given, packed, received, shared
+from lenet_bench.questions.share import given
 from lenet_bench.results import Log, read_log
 from lenet_bench.results import private as private_texts
 from lenet_bench.results.log import as_lines
@@ -88,24 +88,6 @@ def bob(monkeypatch):
 def test_a_shared_text_tells_no_folder_or_user(text):
     assert public(text) == HOSTILE[text]
     assert public(HOSTILE[text]) == HOSTILE[text]
-
-
-def naming(text):
-    """The header of a run with this text in its environment."""
-    header = possible_log().header
-    software = replace(header.machine.software, variables={"LD_PRELOAD": text})
-    return replace(header, machine=replace(header.machine, software=software))
-
-
-@pytest.mark.usefixtures("bob")
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_text_with_a_folder_or_a_user_is_refused(tmp_path, text):
-    path = tmp_path / "theirs.jsonl.gz"
-    log = shared(possible_log())
-    header = replace(naming(text), kind=log.header.kind)
-    path.write_bytes(packed(as_lines(Log(header, log.blocks, log.end))))
-    with pytest.raises(ResultError, match="does not write"):
-        received(path)
 
 
 @pytest.mark.usefixtures("bob")

@@ -13,12 +13,6 @@ from sample_results import with_checksums
 HOSTILE = {
     "characters that turn the text around": (b"AMD EPYC", "AMD \u202eEPYC".encode(), "not write"),
     "markup": (b"AMD EPYC", b"<img src=x>", "not write"),
-    "a link": (b"AMD EPYC", b"see https://x.example", "not write"),
-    "a long text": (
-        b'"OMP_NUM_THREADS":"1"',
-        b'"OMP_NUM_THREADS":"%s"' % (b"A" * 401),
-        "not write",
-    ),
     "a folder": (b"AMD EPYC", b"/home/me/AMD", "not write"),
     "a command line": (
         b'"argv":["lenet-bench","compare"',
