@@ -4,20 +4,19 @@ import csv
 import json
 import os
 from dataclasses import replace as with_options
-from pathlib import Path
 
 import pytest
 import scratch_backends as scratch
 from lenet_bench import CompareOptions, compare, render
 from lenet_bench.errors import LenetBenchError, ResultError
 from lenet_bench.measure.start import conditions
-from lenet_bench.questions.share import check, shared
+from lenet_bench.questions.share import given
 from lenet_bench.registry import find, usable_cores, with_threads, without_threads
 from lenet_bench.results import as_result, read_log
 from lenet_bench.show.sentences import threads
 from lenet_bench.subjects.network import OtherNetwork
 from msgspec.structs import replace
-from sample_results import blocks, log, possible_log
+from sample_results import blocks, log, possible_log, write_log
 
 ONE, DEFAULT = "numpy (1 thread)", "numpy (default threads)"
 
@@ -151,8 +150,9 @@ def test_a_row_is_warned_of_by_its_own_number():
     assert threads(found) == "1 and 2 threads"
 
 
-def test_a_run_of_several_numbers_is_shared():
-    rows = [blocks(with_threads("fused", n), 20) for n in (1, 2)]
-    check(Path("it"), shared(of_threads(possible_log(*rows), (1, 2))))
-    with pytest.raises(ResultError, match="more threads or cores"):
-        check(Path("it"), shared(of_threads(possible_log(*rows), (1, 3))))
+def test_a_run_of_several_numbers_is_shared(tmp_path):
+    rows = [blocks(name, 90, difference=1e-7) for name in (ONE, DEFAULT)]
+    file = tmp_path / "run.jsonl"
+    write_log(file, of_threads(possible_log(*rows), (1, 0)))
+    listed = given(file).log.header.backends
+    assert [(one.name, one.threads) for one in listed] == [(ONE, 1), (DEFAULT, 0)]
