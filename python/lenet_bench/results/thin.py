@@ -73,8 +73,8 @@ def _values(calls: Times, percents: Iterable[float]) -> set[int]:
 def _cells(calls: Times, edges: set[int]) -> Thinned:
     """The time in place of the calls in each cell, and the number of these calls.
 
-    A cell's time is its mean, rounded down, or up to keep the sum of all; the last cell may need
-    both.
+    A cell's time is its mean in whole nanoseconds. Some means are rounded up, so that the sum of
+    all calls stays exact; the last cell may have two times for that.
     """
     ordered, between = np.sort(calls), np.array(sorted(edges), np.int64)
     cell = np.searchsorted(between, ordered, "left") + np.searchsorted(between, ordered, "right")
