@@ -22,7 +22,19 @@ from . import Infer
 IMPORT = [sys.executable, "-m", "iree.compiler.tools.import_onnx"]
 FOR_THIS_CPU = ["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"]
 AS_TILED_PRODUCTS = ["--iree-global-opt-use-im2col-for-convs", "--iree-opt-data-tiling"]
+FROM_ONNX = {"input_type": "onnx", "target_backends": ["llvm-cpu"]}
 ONE_IMAGE = {"image": [1, 1, 28, 28]}, {"probabilities": [1, 10]}
+
+
+# load
+def load(model: Path, to: Path, threads: int, *more: str) -> runtime.system_api.BoundModule:
+    """The module of a model of fixed shapes, compiled with the options in `more` too."""
+    subprocess.run([*IMPORT, model, "-o", to], check=True, capture_output=True)
+    options = [*FOR_THIS_CPU, *AS_TILED_PRODUCTS, *more]
+    compiled = tools.compile_file(str(to), extra_args=options, **FROM_ONNX)
+    runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
+    driver = "local-sync" if threads == 1 else "local-task"
+    return runtime.load_vm_flatbuffer(compiled, driver=driver)
 
 
 def build(onnx_model: bytes, threads: int) -> Infer:
@@ -32,16 +44,7 @@ def build(onnx_model: bytes, threads: int) -> Infer:
         model, imported = Path(folder) / "lenet.onnx", Path(folder) / "lenet.mlir"
         any_number = onnx.load_from_string(onnx_model)
         onnx.save(update_inputs_outputs_dims(any_number, *ONE_IMAGE), model)
-        subprocess.run([*IMPORT, model, "-o", imported], check=True, capture_output=True)
-        compiled = tools.compile_file(
-            str(imported),
-            input_type="onnx",
-            target_backends=["llvm-cpu"],
-            extra_args=[*FOR_THIS_CPU, *AS_TILED_PRODUCTS],
-        )
-    runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
-    driver = "local-sync" if threads == 1 else "local-task"
-    module = runtime.load_vm_flatbuffer(compiled, driver=driver)  # load
+        module = load(model, imported, threads)
     return lambda images: np.array(module.lenet(images[:, np.newaxis]).to_host())  # not a view
 
 

@@ -16,11 +16,11 @@ from ..weights import Weights
 from . import Array, Infer, in_cpp
 
 
-def load(onnx_model: bytes, threads: int, images: int, precision: str = "f32") -> ov.CompiledModel:
-    """The model, compiled for so many images a call; -1 is any number."""
+def load(file: str | bytes, threads: int, dims: object, precision: str = "f32") -> ov.CompiledModel:
+    """The model, compiled for an input of these dimensions; -1 is any size."""
     core = ov.Core()
-    model = core.read_model(onnx_model)  # load
-    model.reshape([images, 1, *IMAGE])
+    model = core.read_model(file)  # load
+    model.reshape(dims)
     config = {
         "INFERENCE_PRECISION_HINT": precision,
         "PERFORMANCE_HINT": "LATENCY",
@@ -32,13 +32,13 @@ def load(onnx_model: bytes, threads: int, images: int, precision: str = "f32") -
 
 def infer(onnx_model: bytes, threads: int) -> Infer:
     """Arrays in, arrays out."""
-    request = load(onnx_model, threads, images=1).create_infer_request()
+    request = load(onnx_model, threads, [1, 1, *IMAGE]).create_infer_request()
     return lambda images: request.infer(images[:, np.newaxis], share_inputs=True)[0]
 
 
 def tensors(onnx_model: bytes, threads: int) -> Infer:
     """The image into a tensor that was set, the answer out of another."""
-    request = load(onnx_model, threads, images=1).create_infer_request()
+    request = load(onnx_model, threads, [1, 1, *IMAGE]).create_infer_request()
     image, probabilities = request.get_input_tensor().data, request.get_output_tensor().data
 
     def infer(images: Array) -> Array:
@@ -56,13 +56,13 @@ def int8(int8_onnx_model: bytes, threads: int) -> Infer:
 
 def bfloat16(onnx_model: bytes, threads: int) -> Infer:
     """The model in bfloat16: the default of a processor that has it."""
-    request = load(onnx_model, threads, images=1, precision="bf16").create_infer_request()
+    request = load(onnx_model, threads, [1, 1, *IMAGE], "bf16").create_infer_request()
     return lambda images: request.infer(images[:, np.newaxis], share_inputs=True)[0]
 
 
 def any_number(onnx_model: bytes, threads: int) -> Infer:
     """The variant for batches, in place of the two that are compiled for one image."""
-    model = load(onnx_model, threads, images=-1)
+    model = load(onnx_model, threads, [-1, 1, *IMAGE])
     return lambda images: model(images[:, np.newaxis])[0]
 
 

@@ -17,16 +17,20 @@ from tvm.target.codegen import llvm_get_system_cpu
 from ..network import IMAGE
 from . import Infer
 
+TARGET = {"kind": "llvm", "mcpu": llvm_get_system_cpu(), "fast-math-reassoc": True}
+
+
+def load(module: object) -> relax.VirtualMachine:
+    """Relax's virtual machine on the compiled module."""
+    with tvm.target.Target(TARGET) as target:
+        fused = relax.get_pipeline("zero")(module)
+    return relax.VirtualMachine(tvm.compile(fused, target=target), tvm.cpu())
+
 
 def build(onnx_model: bytes) -> Infer:
-    """Relax's virtual machine on the compiled model."""
+    """The model for one image."""
     model = onnx.load_from_string(onnx_model)  # load
-    module = from_onnx(model, shape_dict={"image": (1, 1, *IMAGE)})  # load
-    cpu = llvm_get_system_cpu()
-    target = tvm.target.Target({"kind": "llvm", "mcpu": cpu, "fast-math-reassoc": True})
-    with target:
-        fused = relax.get_pipeline("zero")(module)
-    machine = relax.VirtualMachine(tvm.compile(fused, target=target), tvm.cpu())
+    machine = load(from_onnx(model, shape_dict={"image": (1, 1, *IMAGE)}))  # load
     return lambda images: machine["main"](tvm.runtime.tensor(images[:, np.newaxis])).numpy()
 
 

@@ -5,7 +5,6 @@ and give its outputs in order. Sessions and converters are those of the backend'
 a function for them.
 """
 
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,20 +85,10 @@ def onnxruntime_iobinding(model: Model, threads: int, device: str) -> Call:
 
 
 def _openvino(model: Model, threads: int) -> Any:
-    import openvino as ov
+    from ..backends.openvino import load
 
-    core = ov.Core()
-    read = core.read_model(model.path)
-    if model.path.suffix == ".tflite":
-        shapes = (array.shape for array in model.inputs.values())
-        read.reshape(dict(zip(read.inputs, shapes, strict=True)))
-    config = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_NUM_THREADS": threads,
-        "NUM_STREAMS": 1,
-    }
-    return core.compile_model(read, "CPU", config).create_infer_request()
+    shapes = dict(enumerate(array.shape for array in model.inputs.values()))
+    return load(str(model.path), threads, shapes).create_infer_request()
 
 
 def openvino(model: Model, threads: int) -> Call:
@@ -244,12 +233,7 @@ def tract(model: Model) -> Call:
 def tvm(model: Model) -> Call:
     from ..backends import tvm as file
 
-    module = file.from_onnx(file.onnx.load_from_string(model.content))
-    cpu = file.llvm_get_system_cpu()
-    target = file.tvm.target.Target({"kind": "llvm", "mcpu": cpu, "fast-math-reassoc": True})
-    with target:
-        fused = file.relax.get_pipeline("zero")(module)
-    machine = file.relax.VirtualMachine(file.tvm.compile(fused, target=target), file.tvm.cpu())
+    machine = file.load(file.from_onnx(file.onnx.load_from_string(model.content)))
     main, tensor = machine["main"], file.tvm.runtime.tensor
     single = len(model.outputs) == 1
 
@@ -260,29 +244,12 @@ def tvm(model: Model) -> Call:
     return call
 
 
-def _iree_compiled(path: Path, *options: str) -> bytes:
-    from ..backends import iree as file
-
-    with tempfile.TemporaryDirectory() as folder:
-        imported = Path(folder) / "model.mlir"
-        importer = [*file.IMPORT, *options, str(path), "-o", str(imported)]
-        subprocess.run(importer, check=True, capture_output=True)
-        compiled: bytes = file.tools.compile_file(
-            str(imported),
-            input_type="onnx",
-            target_backends=["llvm-cpu"],
-            extra_args=[*file.FOR_THIS_CPU, *file.AS_TILED_PRODUCTS, *_float64_of(path)],
-        )
-    return compiled
-
-
-def _float64_of(path: Path) -> list[str]:
+def _float64_of(read: Any) -> list[str]:
     """IREE reads float64 as float32 unless told otherwise, and then refuses some of float32."""
     import onnx
 
-    graph = onnx.load(path).graph
-    ends = [one.type.tensor_type.elem_type for one in (*graph.input, *graph.output)]
-    kinds = {*ends, *(one.data_type for one in graph.initializer)}
+    ends = [one.type.tensor_type.elem_type for one in (*read.graph.input, *read.graph.output)]
+    kinds = {*ends, *(one.data_type for one in read.graph.initializer)}
     is_needed = onnx.TensorProto.DOUBLE in kinds
     return ["--iree-input-demote-f64-to-f32=false"] if is_needed else []
 
@@ -291,15 +258,16 @@ def iree(model: Model, threads: int) -> Call:
     from ..backends import iree as file
 
     read = file.onnx.load(model.path)
-    try:
-        compiled = _iree_compiled(model.path)
-    except Exception:
-        if all(one.domain or one.version >= _IREE_OPSET for one in read.opset_import):
-            raise
-        compiled = _iree_compiled(model.path, "--opset-version", str(_IREE_OPSET))
-    file.runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
-    driver = "local-sync" if threads == 1 else "local-task"
-    main = file.runtime.load_vm_flatbuffer(compiled, driver=driver)[MODEL]
+    with tempfile.TemporaryDirectory() as folder:
+        imported, newer = Path(folder) / "model.mlir", Path(folder) / "newer.onnx"
+        options = _float64_of(read)
+        try:
+            main = file.load(model.path, imported, threads, *options)[MODEL]
+        except Exception:
+            if all(one.domain or one.version >= _IREE_OPSET for one in read.opset_import):
+                raise
+            file.onnx.save(file.onnx.version_converter.convert_version(read, _IREE_OPSET), newer)
+            main = file.load(newer, imported, threads, *options)[MODEL]
     single = len(model.outputs) == 1
     ends = read.graph.output
     # Its integers have no sign: those of uint8 come as int8.
