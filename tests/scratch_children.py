@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from lenet_bench.errors import DataError
 
 
 def echo(parent):
@@ -31,6 +32,19 @@ def keeping(parent):
         folder = tempfile.gettempdir()
         Path(folder, f"kept-{os.getpid()}").touch()
         parent.say(folder)
+
+
+def divide(parent):
+    """Answer with a quotient; of what is no number, with an error of lenet-bench's."""
+    while True:
+        numbers = parent.hear()
+        parent.answer(lambda numbers=numbers: _quotient(*numbers))
+
+
+def _quotient(above, below):
+    if below is None:
+        raise DataError("a number is missing")
+    return above / below
 
 
 def obey(parent):

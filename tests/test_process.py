@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from lenet_bench.process import _LARGEST_MESSAGE, Child, Died
+from lenet_bench.errors import DataError
+from lenet_bench.process import _LARGEST_MESSAGE, Child, Died, Raised
 from processes import alive, linux, python, wait_for
 
 #: Where children find this file, and what they run.
@@ -41,6 +42,16 @@ def test_data_arrive_as_they_were_said():
         np.testing.assert_array_equal(heard.pop("large"), said["large"])
         assert heard == {"text": "µ", "numbers": [1, 2.5, None], "number": 0.5}
         assert type(heard["number"]) is float
+    child.close()
+
+
+def test_what_it_raises_is_raised_here_and_it_goes_on():
+    child = started("divide")
+    with pytest.raises(DataError, match=r"^a number is missing$"):
+        child.answer((1, None), TIMEOUT_S)
+    with pytest.raises(Raised, match=r"^ZeroDivisionError: division by zero$"):
+        child.answer((1, 0), TIMEOUT_S)
+    assert child.answer((1, 2), TIMEOUT_S) == 0.5
     child.close()
 
 

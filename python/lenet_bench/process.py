@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
@@ -34,6 +34,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from . import errors
 
 _LARGEST_MESSAGE = 1 << 28  # bytes from a child; printed text read as a message seems to be larger
 _TO_DIE_S = 2.0  # from the end of the connection to the end of the process
@@ -59,6 +61,10 @@ class Died(Exception):
         if self.reason.startswith("killed"):
             return f"its process was {self.reason}"
         return f"its process {self.reason}"
+
+
+class Raised(errors.LenetBenchError):
+    """The child raised an error that errors.py does not have: `ValueError: not a number`."""
 
 
 class HungUp(Exception):
@@ -121,6 +127,15 @@ class Child:
         """Send a question and wait for the answer; without one, end the child and raise Died."""
         self.tell(question, timeout_s)
         return self.hear(timeout_s)
+
+    def answer(self, question: Any, timeout_s: float | None = None) -> Any:
+        """What `Parent.answer` gives for a question; what it raises is raised here."""
+        kind, answer = self.ask(question, timeout_s)
+        if kind is None:
+            return answer
+        error = getattr(errors, kind, None)
+        is_known = isinstance(error, type) and issubclass(error, errors.LenetBenchError)
+        raise error(answer) if is_known else Raised(f"{kind}: {answer}")
 
     def tell(self, message: Any, timeout_s: float | None = None) -> None:
         """Send a message that needs no answer."""
@@ -257,6 +272,17 @@ class Parent:
         if os.getpid() != self._pid:
             os._exit(1)
         _send(self._connection, message)
+
+    def answer(self, give: Callable[[], Any]) -> None:
+        """Say what it gives, or which error it raises: for `Child.answer`."""
+        try:
+            self.say((None, give()))
+        except HungUp:
+            raise
+        except errors.LenetBenchError as error:
+            self.say((type(error).__name__, str(error)))
+        except Exception as error:
+            self.say((type(error).__name__, errors.first_line(error)))
 
 
 def serve() -> None:

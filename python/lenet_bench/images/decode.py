@@ -104,20 +104,19 @@ def _is_quick(kind: str, content: bytes) -> bool:
 
 def _in_own_process(kind: str, content: bytes) -> Plane:
     """Decode it in a process of its own, with limits of time and memory."""
-    from ..process import Child, Died, same_modules
+    from ..process import Child, Died, Raised, same_modules
 
     variables = {**same_modules(), **_ONE_THREAD}
     try:
         with closing(Child(f"{__name__}:serve", variables=variables, printed="dropped")) as child:
-            plane, failure = child.ask((kind, content, _MEMORY), _SECONDS)
+            picture: Plane = child.answer((kind, content, _MEMORY), _SECONDS)
+            return picture
     except Died as death:
         if death.how == "late":
             raise ImageError(f"cannot be decoded within {_SECONDS:g} s") from None
         raise ImageError(f"cannot be decoded: {death.sentence}") from None
-    if failure:
-        raise ImageError(failure)
-    picture: Plane = plane
-    return picture
+    except Raised as error:
+        raise ImageError(f"cannot be decoded: {error}") from None
 
 
 def serve(parent: "Parent") -> None:
@@ -127,10 +126,7 @@ def serve(parent: "Parent") -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    try:
-        parent.say((_decoded(kind, content), None))
-    except ImageError as error:
-        parent.say((None, str(error)))
+    parent.answer(lambda: _decoded(kind, content))
 
 
 def _decoded(kind: str, content: bytes) -> Plane:

@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -38,18 +38,10 @@ _LARGEST_INPUTS = 1 << 26  # bytes that are handed to a process at once
 def serve(parent: Parent) -> None:
     """Read the file that the parent names; then answer the inputs, if it asks for that."""
     limit_memory()
-    question = parent.hear()
-    try:
-        known = read_model(**question)
-        parent.say(known)
-        parent.hear()
-        parent.say({"answers": _answers(known["path"], known["inputs"])})
-    except LenetBenchError as error:
-        parent.say({"refused": str(error)})
-    except MemoryError:
-        parent.say({"refused": "more memory than is free"})
-    except Exception as error:
-        parent.say({"refused": f"{type(error).__name__}: {first_line(error)}"})
+    read = cache(partial(read_model, **parent.hear()))
+    parent.answer(read)
+    parent.hear()
+    parent.answer(lambda: _answers(read()))
 
 
 def read_model(file: str, shapes: Sizes, ranges: Mapping[str, Any], data: str) -> dict[str, Any]:
@@ -88,12 +80,13 @@ def read_model(file: str, shapes: Sizes, ranges: Mapping[str, Any], data: str) -
     return {**known, "inputs": inputs}
 
 
-def _answers(path: str, inputs: list[dict[str, Array]]) -> list[list[Array]]:
+def _answers(known: Mapping[str, Any]) -> list[list[Array]]:
     """The reference evaluator's."""
     from onnx.reference import ReferenceEvaluator
 
-    evaluator = ReferenceEvaluator(path)
-    return [[np.asarray(one) for one in evaluator.run(None, given)] for given in inputs]
+    evaluator = ReferenceEvaluator(known["path"])
+    runs = (evaluator.run(None, given) for given in known["inputs"])
+    return [[np.asarray(output) for output in outputs] for outputs in runs]
 
 
 def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
@@ -106,7 +99,7 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
     try:
         model = onnx.load(file)  # with its external data
     except MemoryError:
-        raise
+        raise LenetBenchError("it takes more memory than is free") from None
     except Exception as error:
         if missing := _missing_data(file):
             raise LenetBenchError(

@@ -5,15 +5,15 @@ also sends its data to the other process and back.
 """
 
 import weakref
+from functools import partial
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import errors
 from ..errors import LenetBenchError, Unavailable
-from ..process import Child, Died, Parent
+from ..process import Child, Died, Parent, Raised
 from ..weights import Weights
 from . import environments
 from .building import load_here, wrong_version
@@ -63,32 +63,24 @@ class InOwnProcess:
     def _ask(self, question: tuple[Any, ...], seconds: float | None = None) -> Any:
         try:
             with self._one_at_a_time:
-                kind, answer = self._child.ask(question, seconds)
+                return self._child.answer(question, seconds)
         except Died as death:
             reason = wrong_version(self._name, death.sentence)
             raise Unavailable(reason or f"{self._name}: {death.sentence}") from None
-        if kind == "answer":
-            return answer
-        error = getattr(errors, kind, None)
-        if error is None:
-            raise LenetBenchError(f"{self._name} failed with {kind}: {answer}")
-        raise error(answer)
+        except Raised as error:
+            raise LenetBenchError(f"{self._name} failed with {error}") from None
 
 
 def serve(parent: Parent) -> None:
     """Build the backend that the first question names, then answer until the parent hangs up."""
+    name, threads, parameters = parent.hear()
     network: Any = None
+
+    def load() -> None:
+        nonlocal network
+        network = load_here(*find(name), Weights(parameters), threads, hide_output=False)
+
+    parent.answer(load)
     while True:
-        question = parent.hear()
-        try:
-            if network is None:
-                name, threads, parameters = question
-                network = load_here(*find(name), Weights(parameters), threads, hide_output=False)
-                answer: Any = None
-            else:
-                what, *arguments = question
-                answer = getattr(network, what)(*arguments)
-        except Exception as error:
-            parent.say((type(error).__name__, str(error)))
-        else:
-            parent.say(("answer", answer))
+        what, *arguments = parent.hear()
+        parent.answer(partial(getattr(network, what), *arguments))

@@ -98,7 +98,7 @@ class ModelFile(Subject):
             if self.path.suffix == ".onnx":
                 run.tell(f"asking {arbiter.REFERENCE} about {self.path.name}")
                 with suppress(LenetBenchError):
-                    reference = self._ask(child, seconds, {"answer": True})["answers"]
+                    reference = self._ask(child, seconds, {"answer": True})
         subject = replace(
             self,
             sha256=sha256,
@@ -169,14 +169,13 @@ class ModelFile(Subject):
 
     def _ask(self, child: Child, timeout_s: float, question: Any) -> Any:
         try:
-            answer = child.ask(question, timeout_s)
+            return child.answer(question, timeout_s)
         except Died as death:
             raise LenetBenchError(
                 f"{self.path.name}: it cannot be read: {death.sentence}"
             ) from None
-        if refusal := answer.get("refused"):
-            raise LenetBenchError(f"{self.path.name}: {refusal}")
-        return answer
+        except LenetBenchError as error:
+            raise LenetBenchError(f"{self.path.name}: {error}") from None
 
 
 class OnModel(Adapter):
