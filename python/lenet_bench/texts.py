@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 from unicodedata import category
 
+PROGRAM = "lenet-bench"  # as its own name is shown
 _UNUSUAL = re.compile("[^ -~]")
 # Letters and marks that show nothing, beside the control and format characters.
 _BLANK = re.compile(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..texts import listed
 from .options import (
     Device,
     Whole,
@@ -26,6 +27,11 @@ from .output import run, say, screen
 
 if TYPE_CHECKING:
     from ..results import Result
+
+#: For a quick answer: a few backends, from C++ to Keras' predict.
+QUICK = ("fused", "onednn", "tensorflow", "keras:predict_on_batch", "keras")
+QUICK_S = 100.0
+QUICK_ROUNDS = 10
 
 
 def _milliseconds(text: str) -> float:
@@ -76,8 +82,7 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 @backends_argument
 @option(
     "--quick",
-    "Measure fused, onednn, tensorflow, keras:predict_on_batch and keras, or those you name, "
-    "within 100 s.",
+    f"Measure {listed(QUICK)}, or those you name, within {QUICK_S:g} s.",
 )
 @option("--baseline BACKEND", "The backend that ratios refer to. [onednn, else the fastest]")
 @option(
@@ -176,7 +181,7 @@ def compare(
     Exit codes: 0 if all ran, 1 if one failed or is not installed.
     """
     from ..measure.comparison import compare as measure
-    from ..measure.options import QUICK, QUICK_ROUNDS, QUICK_S, CompareOptions
+    from ..measure.options import CompareOptions
     from ..registry import on_device, without_threads
     from ..results import failures
     from ..show.comparison import comparison

@@ -12,14 +12,13 @@ from ..atomic import write_file
 from ..errors import LenetBenchError, ResultError
 from ..network import LENET
 from ..show.terminal.screen import Screen, encodable
-from ..texts import json_text, printable
+from ..texts import PROGRAM, json_text, printable
 from .options import ALL_NETWORKS
 
 if TYPE_CHECKING:
     from ..measure.options import CompareOptions
     from ..results import Result
 
-PROGRAM = "lenet-bench"
 SUCCESS, WRONG, INTERRUPTED = 0, 1, 130  # 2, misuse, is click's
 
 

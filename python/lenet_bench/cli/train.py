@@ -1,45 +1,40 @@
 """`train`: new weights."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ..choices import FRAMEWORKS, Recipe
 from .options import Whole, command, data_option, json_option, option, option_group, usable
 from .output import SUCCESS, WRONG, answer, note, screen
 
-#: The frameworks that train, and the choices of the recipe: their values, defaults and meanings.
-#: Training, which has both, is imported once there is something to train.
-FRAMEWORKS = ("keras", "keras-jax", "keras-torch", "tensorflow", "torch", "jax")
-RECIPE: dict[str, tuple[Any, float | None, str]] = {
-    "epochs": (Whole(1), 30, "Passes over the training images."),
-    "batch": (Whole(1), 128, "Images per step."),
-    "rate": (click.FloatRange(0, min_open=True), 0.05, "Highest learning rate of the cycle."),
-    "momentum": (click.FloatRange(0, 1, max_open=True), 0.9, "Nesterov momentum."),
-    "weight_decay": (click.FloatRange(0), 0.0005, "L2 penalty on the weights."),
-    "seed": (Whole(0), 1, "The same seed gives the same weights."),
-    "validation": (Whole(1), 5000, "Training images held out to choose the epoch."),
-    "images": (
-        Whole(1),
-        None,
-        "Use only N training images, those held out included. [all]",
-    ),
-}
 WEIGHTS, FOLDER = Path("lenet.safetensors"), Path("results/train")
 
 
-_recipe_options = option_group(
-    *(
-        click.option(
-            f"--{name.replace('_', '-')}",
-            type=values,
-            default=default,
-            show_default=default is not None,
-            metavar="X" if isinstance(default, float) else "N",
-            help=meaning,
-        )
-        for name, (values, default, meaning) in RECIPE.items()
+def _choice(name: str, values: Any, meaning: str) -> Callable[[Any], Any]:
+    """An option for a choice of the recipe."""
+    default = getattr(Recipe, name)
+    return click.option(
+        f"--{name.replace('_', '-')}",
+        type=values,
+        default=default,
+        show_default=default is not None,
+        metavar="X" if isinstance(default, float) else "N",
+        help=meaning,
     )
+
+
+_recipe_options = option_group(
+    _choice("epochs", Whole(1), "Passes over the training images."),
+    _choice("batch", Whole(1), "Images per step."),
+    _choice("rate", click.FloatRange(0, min_open=True), "Highest learning rate of the cycle."),
+    _choice("momentum", click.FloatRange(0, 1, max_open=True), "Nesterov momentum."),
+    _choice("weight_decay", click.FloatRange(0), "L2 penalty on the weights."),
+    _choice("seed", Whole(0), "The same seed gives the same weights."),
+    _choice("validation", Whole(1), "Training images held out to choose the epoch."),
+    _choice("images", Whole(1), "Use only N training images, those held out included. [all]"),
 )
 
 
@@ -94,11 +89,11 @@ def train(
     from ..show.training import news, table_of
     from ..texts import printable
 
-    frameworks = FRAMEWORKS if "all" in named else tuple(dict.fromkeys(named))
+    frameworks = tuple(FRAMEWORKS) if "all" in named else tuple(dict.fromkeys(named))
     output = output or (FOLDER if len(frameworks) > 1 else WEIGHTS)
     if len(frameworks) > 1 and output.suffix:
         raise click.UsageError(f"{output}: several frameworks need a folder")
-    made = training.Recipe(**recipe)
+    made = Recipe(**recipe)
 
     def watch(run: training.FrameworkRun) -> None:
         click.echo(printable(news(run, made.epochs)), err=True)
@@ -113,6 +108,6 @@ def train(
             best = f"epoch {run.chosen.epoch}, which had the lowest validation loss"
             note(f"{run.weights} holds the weights of {best}")
     statuses = {run.status for run in result.runs}
-    if frameworks == FRAMEWORKS:  # `all` means all that are installed
+    if frameworks == tuple(FRAMEWORKS):  # `all` means all that are installed
         statuses.discard("unavailable")
     return SUCCESS if statuses == {"ok"} and result.agrees else WRONG

@@ -26,10 +26,6 @@ from ..subjects.subject import Subject
 
 #: Default length without --budget or --rounds; a run also has the rounds that an interval needs.
 DEFAULT_S = 20.0
-#: For a quick answer: a few backends, from C++ to Keras' predict.
-QUICK = ("fused", "onednn", "tensorflow", "keras:predict_on_batch", "keras")
-QUICK_S = 100.0
-QUICK_ROUNDS = 10
 #: Read to make caches cold; the caches of most processors are smaller.
 COLD_MB = 64
 

@@ -5,6 +5,7 @@ and give its outputs in order. Sessions and converters are those of the backend'
 a function for them.
 """
 
+import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

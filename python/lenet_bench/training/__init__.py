@@ -13,6 +13,6 @@ gets a row when its framework begins, after each epoch, and when it fails. A fra
 in a process of its own, never in this one.
 """
 
-from .frameworks import FRAMEWORKS, train
-from .recipe import Augmentation, Recipe
+from ..choices import FRAMEWORKS, Augmentation, Recipe
+from .frameworks import train
 from .result import Epoch, FrameworkRun, TrainingResult

@@ -8,8 +8,8 @@ NumPy on whole batches, so that every framework can learn from the very same pix
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import Augmentation
 from ..network import IMAGE_SIDE
-from .recipe import Augmentation
 from .strokes import write
 
 Images = NDArray[np.float32]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from ..choices import FRAMEWORKS, Recipe
 from ..errors import Unavailable, first_line
 from ..measure.interrupts import interrupts
 from ..measure.pinning import thread_variables
@@ -20,21 +21,10 @@ from ..process import Child, Died
 from ..registry import environments, find
 from ..results.files import check_place
 from ..results.portable import portable
-from .recipe import Recipe
 from .result import FrameworkRun, TrainingResult
 from .trainer import Parameters, Trainer
 
 MakeTrainer = Callable[[Recipe, Parameters], Trainer]
-
-#: From the one with the most layers above its kernels to the one with the fewest.
-FRAMEWORKS = {
-    "keras": "keras_trainer:KerasTrainer",
-    "keras-jax": "keras_trainer:KerasTrainer",
-    "keras-torch": "keras_trainer:KerasTrainer",
-    "tensorflow": "tensorflow_trainer:TensorFlowTrainer",
-    "torch": "torch_trainer:TorchTrainer",
-    "jax": "jax_trainer:JaxTrainer",
-}
 
 
 def train(

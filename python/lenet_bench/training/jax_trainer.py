@@ -9,8 +9,8 @@ from jax import numpy as jnp
 from numpy.typing import NDArray
 
 from ..backends.jax import LAYOUT, max_pool
+from ..choices import Recipe
 from ..network import PARAMETERS
-from .recipe import Recipe
 from .trainer import Parameters, to_caffe, to_channels_last
 
 Arrays = dict[str, jax.Array]

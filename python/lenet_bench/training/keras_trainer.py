@@ -4,8 +4,8 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import Recipe
 from ..network import CLASSES, IMAGE_SIDE, PARAMETERS
-from .recipe import Recipe
 from .trainer import Parameters, to_caffe, to_channels_last
 
 

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import Recipe, Stream
 from ..errors import LenetBenchError, Unavailable
 from ..measure.environment import read_processor
 from ..mnist import Digits, read_mnist
@@ -27,7 +28,7 @@ from ..process import Parent
 from ..weights import write_weights
 from .augment import augment
 from .frameworks import import_trainer
-from .recipe import Recipe, Stream, first_weights, order, rate, split
+from .recipe import first_weights, order, rate, split
 from .result import STEPS, Epoch, FrameworkRun, confusions
 from .trainer import Trainer
 

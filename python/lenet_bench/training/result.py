@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .recipe import Recipe
+from ..choices import Recipe
 
 STEPS = 100  # whose losses are compared
 TOLERANCE = 0.002  # largest difference of the losses

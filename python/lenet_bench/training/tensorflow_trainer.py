@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from .recipe import Recipe
+from ..choices import Recipe
 from .trainer import Parameters, to_caffe, to_channels_last
 
 

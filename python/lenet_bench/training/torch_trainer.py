@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from ..backends import torch as backend
-from .recipe import Recipe
+from ..choices import Recipe
 from .trainer import Parameters
 
 
