@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import LenetBenchError
 from ..network import LENET
@@ -18,6 +19,9 @@ from .options import (
     option,
 )
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, each_network, note, say, screen
+
+if TYPE_CHECKING:
+    from ..questions.verify import Outcomes
 
 
 @command("Check every backend on MNIST's 10,000 test images.")
@@ -54,11 +58,9 @@ def verify(
     """
     from ..mnist import find_mnist, read_mnist
     from ..questions.infer import ALL, AUTO, in_order
-    from ..questions.verify import Unverified, Verification, verify_each, write_verifications
-    from ..registry import on_device, with_counterpart
+    from ..questions.verify import Outcomes, Verification, verify_each
+    from ..registry import on_device
     from ..results.files import check_place
-    from ..show.sentences import missing
-    from ..show.terminal.answers import verification
     from ..show.terminal.progress import progress
     from ..weights import read_weights
 
@@ -70,36 +72,41 @@ def verify(
         check_place(output)
     read, digits = read_weights(weights), read_mnist("test", find_mnist(data, part="test"))
     names = in_order(backends, read, device)
-    outcomes: list[Verification | Unverified] = []
-    checks = len(digits) * (1 + len(names))
+    named = {on_device(name, device) for name in backends if name not in (AUTO, ALL)}
+    outcomes = Outcomes(read, threads, named)
     interrupted = False
-    with progress(checks) as step:
+    with progress(len(digits) * (1 + len(names))) as step:
         try:
-            for one in verify_each(
+            for outcome in verify_each(
                 names, digits, read, step, threads=threads, hide_output=not verbose
             ):
-                outcomes.append(one)
-                if as_json and isinstance(one, Verification):
-                    say([json_text(one.to_json(), indent=None)])
+                outcomes.add(outcome)
+                if as_json and isinstance(outcome, Verification):
+                    say([json_text(outcome.to_json(), indent=None)])
                 if output:
-                    write_verifications(output, outcomes, read, threads, last=False)
+                    outcomes.write(output, last=False)
         except KeyboardInterrupt:  # what was done until then is shown
             interrupted = True
     if output and outcomes:
-        write_verifications(output, outcomes, read, threads)
-    found = [one for one in outcomes if isinstance(one, Verification)]
-    others = [one for one in outcomes if isinstance(one, Unverified)]
-    named = {on_device(name, device) for name in backends if name not in (AUTO, ALL)}
-    wanted = [one for one in others if one.failed or one.backend in named]
-    for one in wanted:
-        complain(one.reason if one.failed else with_counterpart(one.backend, one.reason))
-    note(missing(one.backend for one in others if one not in wanted))
-    if found and not as_json:
-        say(verification(screen(), found))
+        outcomes.write(output)
+    _report(outcomes, as_json)
     if interrupted:
         note(f"interrupted after {len(outcomes)} of {counted(len(names), 'backend')}")
         return INTERRUPTED
-    return SUCCESS if found and not wanted and all(one.passed for one in found) else WRONG
+    return SUCCESS if outcomes.passed else WRONG
+
+
+def _report(outcomes: "Outcomes", as_json: bool) -> None:
+    """What is wanting, and the table of the others where no JSON was printed."""
+    from ..registry import with_counterpart
+    from ..show.sentences import missing
+    from ..show.terminal.answers import verification
+
+    for one in outcomes.wanting:
+        complain(one.reason if one.failed else with_counterpart(one.backend, one.reason))
+    note(missing(one.backend for one in outcomes.unverified if one not in outcomes.wanting))
+    if outcomes.verified and not as_json:
+        say(verification(screen(), outcomes.verified))
 
 
 def _agreement(backends: tuple[str, ...], threads: int, as_json: bool, network: str) -> int:

@@ -4,7 +4,7 @@ Backends run one after the other, each framework in a process of its own that en
 begins: all of them at once would fill the memory, and a crash affects only one line.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
@@ -84,6 +84,52 @@ class Unverified:
     failed: bool = False
 
 
+@dataclass
+class Outcomes:
+    """What became of each backend so far, and which were asked for by name."""
+
+    weights: Weights
+    threads: int
+    named: Collection[str]
+    verified: list[Verification] = field(default_factory=list)
+    unverified: list[Unverified] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.verified) + len(self.unverified)
+
+    def add(self, outcome: Verification | Unverified) -> None:
+        if isinstance(outcome, Verification):
+            self.verified.append(outcome)
+        else:
+            self.unverified.append(outcome)
+
+    @property
+    def wanting(self) -> list[Unverified]:
+        """Those that failed, and those that were named and do not run here."""
+        return [one for one in self.unverified if one.failed or one.backend in self.named]
+
+    @property
+    def passed(self) -> bool:
+        """Whether there are any, and all are within their tolerance."""
+        all_passed = all(backend.passed for backend in self.verified)
+        return bool(self.verified) and not self.wanting and all_passed
+
+    def write(self, path: Path, *, last: bool = True) -> None:
+        """All, with the machine, the versions and the weights."""
+        record = {
+            "kind": KIND,
+            "schema": SCHEMA,
+            "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "environment": to_builtins(read_machine()),
+            "weights_sha256": self.weights.sha256,
+            "threads": self.threads,
+            "backends": [backend.to_json() for backend in self.verified],
+            "unverified": [asdict(backend) for backend in self.unverified],
+        }
+        if last or not is_stream(path):  # which keeps everything
+            write_file(path, f"{json_text(record, indent=1)}\n".encode(), ResultError)
+
+
 def verify_each(
     names: Iterable[str],
     digits: Digits,
@@ -147,29 +193,6 @@ def verify(
         ),
         runs={name: portable(value) for name, value in backend.describe().items()},
     )
-
-
-def write_verifications(
-    path: Path,
-    outcomes: Sequence[Verification | Unverified],
-    weights: Weights,
-    threads: int,
-    *,
-    last: bool = True,
-) -> None:
-    """All results, with the machine, the versions and the weights."""
-    record = {
-        "kind": KIND,
-        "schema": SCHEMA,
-        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "environment": to_builtins(read_machine()),
-        "weights_sha256": weights.sha256,
-        "threads": threads,
-        "backends": [one.to_json() for one in outcomes if isinstance(one, Verification)],
-        "unverified": [asdict(one) for one in outcomes if isinstance(one, Unverified)],
-    }
-    if last or not is_stream(path):  # which keeps everything
-        write_file(path, f"{json_text(record, indent=1)}\n".encode(), ResultError)
 
 
 def _in_batches(
