@@ -242,36 +242,49 @@ def _fix(inputs: list[Any], outputs: Any, shapes: Sizes) -> dict[str, str]:
 
     Returns the shapes of the inputs of which a size was neither known nor given: 1 was used.
     """
+    given = _given_sizes(inputs, shapes)
     opened: dict[str, str] = {}
-    sizes: dict[str, int] = {}
-    found: dict[str, Shape] = {}
-    for one in inputs:
-        shape = one.type.tensor_type.shape
-        known = one.type.tensor_type.HasField("shape")
-        if not known and one.name not in shapes:
-            raise LenetBenchError(f"{one.name} has no shape; give one: --shape {one.name}=1x3x8x8")
-        given = shapes.get(one.name)
-        dims = [side.dim_value for side in shape.dim] if known else [0] * len(given or ())
-        found[one.name] = _agreed(one.name, dims, given)
-        if known and given:
-            pairs = zip(shape.dim, given, strict=True)
-            sizes |= {side.dim_param: n for side, n in pairs if side.dim_param}
-    for one in inputs:
-        sides = one.type.tensor_type.shape.dim
-        known_sides = [sizes.get(side.dim_param, side.dim_value) for side in sides]
-        if one.name not in shapes and min(known_sides, default=1) <= 0:
-            opened[one.name] = _spelled(known_sides)
-    for one in (*inputs, *outputs):
-        shape = one.type.tensor_type.shape
-        for number, size in enumerate(found.get(one.name, [0] * len(shape.dim))):
-            side = shape.dim[number] if number < len(shape.dim) else shape.dim.add()
-            if one.name in found and side.dim_param:
-                sizes.setdefault(side.dim_param, size)
-            if one.name in shapes:
-                side.dim_value = size
-            elif side.dim_param in sizes or (one.name in found and side.dim_value <= 0):
-                side.dim_value = sizes.get(side.dim_param, size)
+    for value in inputs:
+        sides = [given.get(side.dim_param, side.dim_value) for side in _sides(value)]
+        if value.name not in shapes and min(sides, default=1) <= 0:
+            opened[value.name] = _spelled(sides)
+    named = {side.dim_param for value in inputs for side in _sides(value)} - {""}
+    sizes = {**dict.fromkeys(named, 1), **given}
+    for value in (*inputs, *outputs):
+        for side in _sides(value):
+            if side.dim_param in sizes:
+                side.dim_value = sizes[side.dim_param]
+    fixed = {value.name: shapes.get(value.name, _shape(value)) for value in inputs}
+    for value in (*inputs, *outputs):
+        _set_shape(value, fixed.get(value.name, ()))
     return opened
+
+
+def _given_sizes(inputs: list[Any], shapes: Sizes) -> dict[str, int]:
+    """The sizes of named dimensions in the shapes that the user gave, where these fit."""
+    sizes: dict[str, int] = {}
+    for value in inputs:
+        name, given = value.name, shapes.get(value.name)
+        if value.type.tensor_type.HasField("shape"):
+            sides = _sides(value)
+            _agreed(name, [side.dim_value for side in sides], given)
+            pairs = zip(sides, given or (), strict=False)
+            sizes |= {side.dim_param: size for side, size in pairs if side.dim_param}
+        elif given is None:
+            raise LenetBenchError(f"{name} has no shape; give one: --shape {name}=1x3x8x8")
+    return sizes
+
+
+def _set_shape(value: Any, shape: Shape) -> None:
+    """Set these sizes of a tensor, which may have no shape yet."""
+    sides = _sides(value)
+    for number, size in enumerate(shape):
+        side = sides[number] if number < len(sides) else sides.add()
+        side.dim_value = size
+
+
+def _sides(value: Any) -> Any:
+    return value.type.tensor_type.shape.dim
 
 
 def _spelled(sides: Iterable[int]) -> str:
@@ -303,7 +316,7 @@ def _agreed(name: str, dims: list[int], given: Shape | None) -> Shape:
 
 
 def _shape(value: Any) -> Shape:
-    return tuple(max(1, side.dim_value) for side in value.type.tensor_type.shape.dim)
+    return tuple(max(1, side.dim_value) for side in _sides(value))
 
 
 def _kind(value: Any) -> "np.dtype[Any]":
