@@ -24,7 +24,7 @@ from lenet_bench.results import (
 from lenet_bench.results.sizes import Sized, by_api, by_name, sized
 from lenet_bench.results.statistics import UNBOUNDED, judge, ratio_interval
 from lenet_bench.results.warnings import disturbance, in_two_modes
-from lenet_bench.show.figures.rows import Record, Run
+from lenet_bench.show.figures.records import Record, Run
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
 from lenet_bench.show.sentences import SHORT_LIST, timed, tolerant

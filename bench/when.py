@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from lenet_bench.show.figures.rows import Record, Run
+from lenet_bench.show.figures.records import Record, Run
 from lenet_bench.show.figures.story import times_longer
 from lenet_bench.units import time
 

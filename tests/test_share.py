@@ -11,7 +11,7 @@ from lenet_bench.results import Anatomy, Log, as_result, breakdowns, read_log, r
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.read import settled
 from lenet_bench.results.thin import thinned
-from lenet_bench.show.figures.rows import as_run
+from lenet_bench.show.figures.records import as_run
 from msgspec.structs import replace
 from sample_results import blocks, experiments, failed, log, possible_log, write_log
 

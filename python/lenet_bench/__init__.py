@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # `as` makes a name one that the package gives
     from .results import Result as Result
     from .results import Summary as Summary
     from .results import read_result as read_result
-    from .results.rows import rows as rows
+    from .results.flat import rows as rows
     from .show.comparison import render as render
     from .show.page import write_report as write_report
     from .subjects.lenet import LeNet as LeNet
@@ -74,7 +74,7 @@ _NAMES_OF = {
     "registry": "Backend Network load",
     "registry.availability": "Availability",
     "results": "Result BackendResult Summary read_result",
-    "results.rows": "rows",
+    "results.flat": "rows",
     "show.comparison": "render",
     "show.page": "write_report",
     "subjects.lenet": "LeNet",

@@ -1,6 +1,7 @@
 """The result of a comparison: its model, its file, and what is computed from it."""
 
 from .breakdown import Breakdown, Part, breakdowns
+from .flat import digest, failures, rows
 from .log import Appended, Log, as_read, read_log
 from .model import (
     SHARED,
@@ -25,5 +26,4 @@ from .model import (
     Verdict,
 )
 from .read import as_result, disturbed, read_result
-from .rows import digest, failures, rows
 from .statistics import start_medians_us

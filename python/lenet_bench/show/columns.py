@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from .. import units
 from ..results import Rules
-from .figures.rows import Record
+from .figures.records import Record
 
 
 @dataclass(frozen=True)

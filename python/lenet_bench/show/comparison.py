@@ -20,7 +20,7 @@ from .columns import (
     in_text,
     quantities_of,
 )
-from .figures.rows import Record, as_run, records
+from .figures.records import Record, as_run, records
 from .figures.story import conclusions
 from .sentences import (
     IN_LESS,

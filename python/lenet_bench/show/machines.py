@@ -12,7 +12,7 @@ from ..questions.machines import MeasuredMachine
 from ..registry import precision
 from ..results.statistics import FEWEST_STARTS
 from ..units import counted
-from .figures.rows import brief
+from .figures.records import brief
 from .sentences import backend_of
 from .terminal.screen import Screen
 from .terminal.table import Column, fitting, table

@@ -18,7 +18,7 @@ from ...results.breakdown import (
     breakdowns,
     kind,
 )
-from ..figures.rows import Record, Run, as_run, named
+from ..figures.records import Record, Run, as_run, named
 from ..figures.story import story
 from ..sentences import FAMILIES, conditions
 from .learnt import learnt

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...results import Result
 from ...results.sizes import by_api, sized
-from ..figures.rows import brief, rounded
+from ..figures.records import brief, rounded
 from ..sentences import processor
 
 _SHIPPED = Path(__file__).parent / "networks.json"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import vega
-from .rows import Record
+from .records import Record
 from .vega import Spec
 
 _MOST_NAMES = 12  # of more dots only those of the main figure have names; others have tooltips

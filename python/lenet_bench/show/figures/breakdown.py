@@ -7,7 +7,7 @@ from ...results import Breakdown
 from ...results.breakdown import GROUPS, group
 from ..sentences import family
 from ..why import consists_of, difference
-from .rows import Record, Run, named, rounded
+from .records import Record, Run, named, rounded
 from .vega import LEGEND, TICK, Spec, always, calculated, colour, large, layer, where, whole
 
 #: Bars that are shown first, if they were measured; the rest of their families is hidden.

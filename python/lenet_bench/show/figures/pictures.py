@@ -11,7 +11,7 @@ from ...errors import ResultError, Unavailable
 from ...texts import all_printable
 from . import Figure, figures
 from .breakdown import axis, parts, stacks
-from .rows import Record, Run, small
+from .records import Record, Run, small
 from .story import story
 from .vega import COLOURS, Spec, colour, themes
 

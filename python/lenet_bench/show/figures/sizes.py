@@ -10,7 +10,7 @@ from ...results.sizes import Sized, by_api
 from ..sentences import FAMILIES, family
 from ..sizes import ratios, times, with_interval
 from . import Figure, vega
-from .rows import Record
+from .records import Record
 from .vega import Spec
 
 _HEIGHT, _BETWEEN = 400, 19  # pixels: the figure, and two names

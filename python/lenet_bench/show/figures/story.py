@@ -8,7 +8,7 @@ from ...registry import IN_CPP
 from ...results import start_medians_us
 from ...results.statistics import FEWEST_STARTS, ratio_interval
 from ...texts import listed
-from .rows import Record, Run, named
+from .records import Record, Run, named
 
 _MOST = 8  # rows that are all shown
 #: Of a longer list, from C++ up: a backend, its variant (None: the fastest, except its API in C++),

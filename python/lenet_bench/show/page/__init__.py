@@ -16,7 +16,7 @@ from .. import columns
 from ..figures import Figure, figures, story
 from ..figures.breakdown import axis, parts, sentences, stacks
 from ..figures.pictures import compiled, library
-from ..figures.rows import Run, as_run, small
+from ..figures.records import Run, as_run, small
 from ..sentences import FAMILIES, conditions, tolerant, without_median
 from .frame import environment, packed, policy, script, stylesheet
 

@@ -19,7 +19,7 @@ from ... import units
 from ...cost import Source, api_names, code_lines, sources
 from ...errors import LenetBenchError
 from ...registry import find
-from ..figures.rows import Record, Run
+from ..figures.records import Record, Run
 
 #: An element each, a letter long: with a class, seven thousand of them would be 100 KB.
 _ELEMENTS = ((Comment.Preproc, "u"), (Comment, "i"), (String, "q"), (Keyword, "u"))
