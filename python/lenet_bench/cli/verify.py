@@ -102,9 +102,11 @@ def _report(outcomes: "Outcomes", as_json: bool) -> None:
     from ..show.sentences import missing
     from ..show.terminal.answers import verification
 
-    for one in outcomes.wanting:
-        complain(one.reason if one.failed else with_counterpart(one.backend, one.reason))
-    note(missing(one.backend for one in outcomes.unverified if one not in outcomes.wanting))
+    wanting = outcomes.wanting
+    for outcome in wanting:
+        name, reason = outcome.backend, outcome.reason
+        complain(reason if outcome.failed else with_counterpart(name, reason))
+    note(missing(outcome.backend for outcome in outcomes.unverified if outcome not in wanting))
     if outcomes.verified and not as_json:
         say(verification(screen(), outcomes.verified))
 
@@ -122,12 +124,12 @@ def _agreement(backends: tuple[str, ...], threads: int, as_json: bool, network: 
     named = [name for name in backends if name not in (ALL, AUTO)]
     names = named or subject.backends("cpu")[: None if ALL in backends else 1]
     with progress(len(names)) as step:
-        found = list(agree_each(names, subject, threads, step))
-    absent = [one for one in found if one.status == "unavailable" and one.backend not in named]
-    found = [one for one in found if one not in absent]
+        every = list(agree_each(names, subject, threads, step))
+    absent = [one for one in every if one.status == "unavailable" and one.backend not in named]
+    answers = [answer for answer in every if answer not in absent]
     note(missing(one.backend for one in absent))
     if as_json:
-        say(json_text(asdict(one), indent=None) for one in found)
-    elif found:
-        say(agreements(screen(), found))
-    return SUCCESS if all(one.status in ("ok", "unsupported") for one in found) else WRONG
+        say(json_text(asdict(answer), indent=None) for answer in answers)
+    elif answers:
+        say(agreements(screen(), answers))
+    return SUCCESS if all(one.status in ("ok", "unsupported") for one in answers) else WRONG

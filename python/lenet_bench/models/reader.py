@@ -109,31 +109,31 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
     graph = model.graph
     if not graph.node or not model.opset_import:
         raise LenetBenchError("it is no ONNX model")
-    constants = {one.name for one in graph.initializer}
-    inputs = [one for one in graph.input if one.name not in constants]
-    for one in (*inputs, *graph.output):
-        _kind(one)
+    constants = {value.name for value in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in constants]
+    for value in (*inputs, *graph.output):
+        _kind(value)
     opened = _fix(inputs, graph.output, shapes)
     del graph.value_info[:]  # shapes from before they were fixed
     del graph.input[:]
     graph.input.extend(inputs)
     model.ir_version = max(4, model.ir_version)  # before, each constant had to be an input too
     graph.name = MODEL
-    kinds = {one.name: (_kind(one), _shape(one)) for one in inputs}
+    kinds = {value.name: (_kind(value), _shape(value)) for value in inputs}
     inferred = graph
     with suppress(Exception):  # the engines say what contradicts
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
     _complete(graph.output, inferred.output)
     tensors = [*inferred.value_info, *inferred.output, *inputs]
-    largest = [prod(_shape(one)) for one in tensors]
-    weights = [prod(one.dims) for one in graph.initializer]
+    largest = [prod(_shape(value)) for value in tensors]
+    weights = [prod(value.dims) for value in graph.initializer]
     _check_memory(max(size, 4 * sum(weights)), 4 * max(largest))
     path = f"{tempfile.mkdtemp()}/model.onnx"
     Path(path).write_bytes(model.SerializeToString())
     known = {
         "path": path,
         "nudged": _nudged(model, path),
-        "outputs": [one.name for one in graph.output],
+        "outputs": [value.name for value in graph.output],
         "coarse": _coarsest(graph),
         "open": opened,
     }
@@ -181,8 +181,8 @@ def _missing_data(file: Path) -> str | None:
     import onnx
 
     with suppress(Exception):
-        for one in onnx.load(file, load_external_data=False).graph.initializer:
-            for entry in one.external_data:
+        for tensor in onnx.load(file, load_external_data=False).graph.initializer:
+            for entry in tensor.external_data:
                 if entry.key == "location" and not (file.parent / entry.value).exists():
                     return printable(entry.value)[:_LONGEST_NAME]
     return None
@@ -201,26 +201,26 @@ def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
         inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
     except (ValueError, RuntimeError) as error:  # also a name that is no text
         raise LenetBenchError(f"it cannot be read as TFLite: {first_line(error)}") from None
-    largest = max((prod(map(int, one["shape"])) for one in tensors), default=0)
+    largest = max((prod(map(int, tensor["shape"])) for tensor in tensors), default=0)
     _check_memory(size, 4 * largest)
     kinds = {
-        one["name"]: (
-            np.dtype(one["dtype"]),
-            _agreed(one["name"], one["shape_signature"].tolist(), shapes.get(one["name"])),
+        tensor["name"]: (
+            np.dtype(tensor["dtype"]),
+            _agreed(tensor["name"], tensor["shape_signature"].tolist(), shapes.get(tensor["name"])),
         )
-        for one in inputs
+        for tensor in inputs
     }
-    types = {np.dtype(one["dtype"]).name for one in tensors}
+    types = {np.dtype(tensor["dtype"]).name for tensor in tensors}
     coarse = {"int8": "int8", "uint8": "int8", "float16": "float16"}
     known = {
         "path": str(file),
         "nudged": "",
-        "outputs": [one["name"] for one in outputs],
+        "outputs": [tensor["name"] for tensor in outputs],
         "coarse": next((coarse[name] for name in coarse if name in types), ""),
         "open": {
-            one["name"]: _spelled(one["shape_signature"])
-            for one in inputs
-            if one["name"] not in shapes and min(one["shape_signature"], default=1) <= 0
+            tensor["name"]: _spelled(tensor["shape_signature"])
+            for tensor in inputs
+            if tensor["name"] not in shapes and min(tensor["shape_signature"], default=1) <= 0
         },
     }
     return kinds, known
@@ -228,11 +228,11 @@ def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
 
 def _coarsest(graph: Any) -> str:
     """The coarsest type that it computes in, unless that is float32 or finer."""
-    if any("Quant" in one.op_type or "Integer" in one.op_type for one in graph.node):
+    if any("Quant" in node.op_type or "Integer" in node.op_type for node in graph.node):
         return "int8"
-    ends = (one.type.tensor_type.elem_type for one in (*graph.input, *graph.output))
+    ends = (value.type.tensor_type.elem_type for value in (*graph.input, *graph.output))
     halves = {10, 16}  # float16 and bfloat16
-    if halves & {*ends, *(one.data_type for one in graph.initializer)}:
+    if halves & {*ends, *(tensor.data_type for tensor in graph.initializer)}:
         return "float16"
     return ""
 
@@ -294,8 +294,8 @@ def _spelled(sides: Iterable[int]) -> str:
 
 def _complete(outputs: Any, inferred: Any) -> None:
     """Give an output without a shape the inferred one: some engines need it."""
-    for one, known in zip(outputs, inferred, strict=True):
-        end, shape = one.type.tensor_type, known.type.tensor_type.shape
+    for output, known in zip(outputs, inferred, strict=True):
+        end, shape = output.type.tensor_type, known.type.tensor_type.shape
         is_known = known.type.tensor_type.HasField("shape")
         if is_known and not end.HasField("shape") and all(s.dim_value > 0 for s in shape.dim):
             end.shape.CopyFrom(shape)
@@ -344,7 +344,7 @@ def _made(random: np.random.Generator, kind: "np.dtype[Any]", shape: Shape, limi
     if not limits:
         whole = np.iinfo(kind) if kind.itemsize == 1 and kind.kind != "b" else None
         limits = (whole.min, whole.max) if whole else (0, 1)
-    low, high = (int(one) for one in limits)
+    low, high = (int(limit) for limit in limits)
     return np.asarray(random.integers(low, high, size=shape, endpoint=True)).astype(kind)
 
 

@@ -82,7 +82,7 @@ class Layer:
     @property
     def multiply_adds(self) -> int:
         """Products of a weight, or of two activations in attention."""
-        weights = sum(prod(one) for one in self.parameters.values() if len(one) > 1)
+        weights = sum(prod(shape) for shape in self.parameters.values() if len(shape) > 1)
         places = self.before[0] if len(self.before) == 2 else 1
         match self.kind:
             case "conv":
@@ -119,26 +119,26 @@ class Graph:
 
     @property
     def kinds(self) -> set[str]:
-        return {one.kind for one in self.layers}
+        return {layer.kind for layer in self.layers}
 
     @property
     def is_chain(self) -> bool:
         """Whether each layer reads one layer, once."""
-        single = all(len(one.inputs) == 1 for one in self.computed)
+        single = all(len(layer.inputs) == 1 for layer in self.computed)
         return single and "attention" not in self.kinds
 
     @property
     def parameters(self) -> dict[str, Shape]:
         """The shape of each, by its full name."""
         return {
-            f"{one.name}.{name}": shape
-            for one in self.layers
-            for name, shape in one.parameters.items()
+            f"{layer.name}.{name}": shape
+            for layer in self.layers
+            for name, shape in layer.parameters.items()
         }
 
     @property
     def multiply_adds(self) -> int:
-        return sum(one.multiply_adds for one in self.layers)
+        return sum(layer.multiply_adds for layer in self.layers)
 
     @property
     def weights(self) -> int:
@@ -148,12 +148,12 @@ class Graph:
     @property
     def vocabulary(self) -> int:
         """How many words it knows, where its input is words."""
-        return next((one.side for one in self.layers if one.kind == "embedding"), 0)
+        return next((layer.side for layer in self.layers if layer.kind == "embedding"), 0)
 
     @property
     def activations(self) -> int:
         """The floats of all layers' outputs."""
-        return sum(prod(one.after) for one in self.layers)
+        return sum(prod(layer.after) for layer in self.layers)
 
 
 def _windows(shapes: Sequence[Shape], out: int, of: Mapping[str, int]) -> Shape:
@@ -167,7 +167,7 @@ _AFTER: dict[str, Callable[[Sequence[Shape], int, Mapping[str, int]], Shape]] = 
     "conv": _windows,
     "pool": _windows,
     "mean": lambda shapes, _, __: shapes[0][:1] if len(shapes[0]) == 3 else shapes[0][1:],
-    "concat": lambda shapes, _, __: (sum(one[0] for one in shapes), *shapes[0][1:]),
+    "concat": lambda shapes, _, __: (sum(shape[0] for shape in shapes), *shapes[0][1:]),
     "fc": lambda shapes, out, _: (*shapes[0][:-1], out) if len(shapes[0]) == 2 else (out,),
     "embedding": lambda shapes, out, _: (*shapes[0], out),
     "gru": lambda _, out, __: (out,),
@@ -189,7 +189,7 @@ class Draft:
         """Add a layer and return its name, its kind and a number."""
         inputs = inputs or (self.last,)
         shapes = [self.layers[name].after for name in inputs]
-        number = 1 + sum(one.kind == kind for one in self.layers.values())
+        number = 1 + sum(layer.kind == kind for layer in self.layers.values())
         self.last = f"{kind}{number}"
         after = _AFTER[kind](shapes, out, rest) if kind in _AFTER else shapes[0]
         self.layers[self.last] = Layer(self.last, kind, inputs, shapes[0], after, **rest)

@@ -139,7 +139,7 @@ def _breakdown(row: BackendResult, seed: int) -> Breakdown:
     starts = len(blocks or row.blocks)
     known = Breakdown(row.name, "ok", None, median_us, starts, waits=waits, anatomy=row.anatomy)
     if not blocks:
-        reason = next((one for block in row.blocks if (one := block.no_experiments_reason)), None)
+        reason = next((why for block in row.blocks if (why := block.no_experiments_reason)), None)
         return replace(known, reason=reason or "`why` has no experiments for this backend yet")
     return _summarised(known, blocks, seed)
 
@@ -160,13 +160,14 @@ def _summarised(known: Breakdown, blocks: Sequence[Block], seed: int) -> Breakdo
         of_all = (us.get(name, np.nan) for name in names)
         of_call = (whole_call, whole_call - all_parts, all_parts / whole_call)
         columns.append([*of_all, _slope(block.experiments), *of_call])
-    *found, of_one, call, unexplained, explained = with_bounds(np.array(columns), seed)
+    *measured, operation, call, unexplained, explained = with_bounds(np.array(columns), seed)
     parts = [
-        Part(name, *us, (evidence | _BESIDE)[name]) for name, us in zip(names, found, strict=True)
+        Part(name, *us, (evidence | _BESIDE)[name])
+        for name, us in zip(names, measured, strict=True)
     ]
     beside = parts[len(evidence) :]
     parts[len(evidence) :] = [Part(UNEXPLAINED, *unexplained, "the call less all other parts")]
-    dispatch = Part("an operation", *of_one, evidence.get(DISPATCH, ""))
+    dispatch = Part("an operation", *operation, evidence.get(DISPATCH, ""))
     return replace(
         known,
         median_us=call[0],
@@ -184,15 +185,15 @@ def _summarised(known: Breakdown, blocks: Sequence[Block], seed: int) -> Breakdo
 def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]]:
     """The parts of one start: name, time in µs, and what was measured for it."""
     ways, each = of_kind(experiments, "way"), _slope(experiments)
-    for one, following in pairwise(ways):
-        yield one.name, one.us - following.us, one.evidence
+    for way, following in pairwise(ways):
+        yield way.name, way.us - following.us, way.evidence
     entered, handed_over = ways[-1], 0.0
     if beside := of_kind(experiments, "hand-over"):
         handed_over = beside[0].us - beside[1].us
         yield HAND_OVER, handed_over, beside[1].evidence
     yield entered.name, entered.us - handed_over - each * entered.operations, entered.evidence
     if trivial := of_kind(experiments, "operations"):
-        count, tried = _operations(experiments), ", ".join(one.name for one in trivial)
+        count, tried = _operations(experiments), ", ".join(network.name for network in trivial)
         evidence = f"{count} operations, each as the slope over networks of {tried} trivial ones"
         yield DISPATCH, each * count, evidence
     before, until = entered, "a network that does nothing"
@@ -200,48 +201,49 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
         us = cut.us - before.us - each * (cut.operations - before.operations)
         yield cut.name, us, f"the network until {cut.name}, less {until}, less their dispatch"
         before, until = cut, f"until {cut.name}"
-    yield from ((one.name, one.us, one.evidence) for one in of_kind(experiments, "told"))
+    for part in of_kind(experiments, "told"):
+        yield part.name, part.us, part.evidence
 
 
 def _beside(block: Block) -> dict[str, float]:
     """What stands beside the parts of one start, as far as it was measured."""
     ways, stages = of_kind(block.experiments, "way"), of_kind(block.experiments, "stage")
-    nothing_us, found = ways[0].us - ways[-1].us, {}
+    nothing_us, beside = ways[0].us - ways[-1].us, {}
     again = of_kind(block.experiments, "after itself")
     if len(ways) > 1 and again:
-        found[AFTER] = nothing_us - (again[0].us - again[-1].us)
-    built = {one.name: one.us for one in of_kind(block.experiments, "call")}.get(AS_BUILT)
+        beside[AFTER] = nothing_us - (again[0].us - again[-1].us)
+    built = {call.name: call.us for call in of_kind(block.experiments, "call")}.get(AS_BUILT)
     if built is not None:
         if len(ways) > 1:
-            found[WITH] = built - stages[-1].us - nothing_us
-        found[BUILT] = _call_us(block) - built
-    return found
+            beside[WITH] = built - stages[-1].us - nothing_us
+        beside[BUILT] = _call_us(block) - built
+    return beside
 
 
 def of_kind(experiments: Sequence[Experiment], kind: Kind) -> list[Experiment]:
-    return [one for one in experiments if one.kind == kind]
+    return [experiment for experiment in experiments if experiment.kind == kind]
 
 
 def _slope(experiments: Sequence[Experiment]) -> float:
     """The dispatch of one operation, by least squares; 0 without networks of trivial operations."""
     if not (tried := of_kind(experiments, "operations")):
         return 0.0
-    counts, us = [float(one.operations) for one in tried], [one.us for one in tried]
+    counts, us = [float(network.operations) for network in tried], [network.us for network in tried]
     return float(np.polyfit(counts, us, 1)[0])
 
 
 def _operations(experiments: Sequence[Experiment]) -> int:
     """The whole network's operations."""
-    return max((one.operations for one in of_kind(experiments, "stage")), default=0)
+    return max((network.operations for network in of_kind(experiments, "stage")), default=0)
 
 
 def _two_cores_us(blocks: Sequence[Block]) -> float | None:
-    calls = [one for block in blocks for one in of_kind(block.experiments, "call")]
-    found = [one.us for one in calls if one.name == TWO_CORES]
-    return float(np.median(found)) if found else None
+    calls = [call for block in blocks for call in of_kind(block.experiments, "call")]
+    times = [call.us for call in calls if call.name == TWO_CORES]
+    return float(np.median(times)) if times else None
 
 
 def _call_us(block: Block) -> float:
     """The median call, timed in turns with the experiments where there are some."""
     calls = of_kind(block.experiments, "call")
-    return next((one.us for one in calls if one.name == "call"), block.median_us)
+    return next((call.us for call in calls if call.name == "call"), block.median_us)

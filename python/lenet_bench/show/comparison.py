@@ -88,33 +88,35 @@ def in_csv(results: Sequence[Result]) -> Iterator[str]:
 
     A missing figure is an empty cell.
     """
-    found = [
+    lines = [
         {
             "started": cell(result.started),
             "machine": cell(processor(result.machine)),
             "network": result.rules.network,
             "deadline_s": result.rules.paced_within_s,
-            **{key: cell(one) if isinstance(one, str) else one for key, one in row.items()},
+            **{key: cell(value) if isinstance(value, str) else value for key, value in row.items()},
         }
         for result in results
         for row in rows(result)
     ]
     text = io.StringIO()
-    if found:
-        writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
+    if lines:
+        writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(found)
+        writer.writerows(lines)
     yield from printable(text.getvalue()).split("\n")[:-1]
 
 
 def in_markdown(result: Result, named: Sequence[str] = ()) -> Iterator[str]:
     """A document: what was measured, the tables, what failed and every warning."""
     yield markdown.escaped(conditions(result))
-    for title, found, quantities in _tables(result):
+    for title, shown, quantities in _tables(result):
         yield from ["", title] if title else []
         yield ""
-        lines = ([row["name"], *(one.text(row) for one in quantities)] for row in found)
-        yield from markdown.table(["backend", *(one.title for one in quantities)], lines, _LEFT)
+        lines = ([row["name"], *(quantity.text(row) for quantity in quantities)] for row in shown)
+        yield from markdown.table(
+            ["backend", *(quantity.title for quantity in quantities)], lines, _LEFT
+        )
     yield ""
     for sentence, _ in _notes(result, named):
         if sentence:
@@ -123,18 +125,18 @@ def in_markdown(result: Result, named: Sequence[str] = ()) -> Iterator[str]:
 
 def _tables(result: Result) -> Iterator[tuple[str, list[Record], Sequence[Quantity]]]:
     """Each table: its title, its backends, its columns."""
-    found, shown = records(result), in_text(quantities_of(result.rules))
-    full = [row for row in found if row["precision"] == "float32"]
-    reduced = [row for row in found if row not in full]
-    if not found:
+    timed, shown = records(result), in_text(quantities_of(result.rules))
+    full = [row for row in timed if row["precision"] == "float32"]
+    reduced = [row for row in timed if row not in full]
+    if not timed:
         yield "No backend could be timed.", [], []
     if full and result.rules.placed.arbiter:  # a model of the user's own has no lines of code
-        yield "", full, [*(one for one in shown if one is not LINES), OFF]
+        yield "", full, [*(quantity for quantity in shown if quantity is not LINES), OFF]
     elif full:
         yield "", full, shown
     if reduced:
         yield IN_LESS, reduced, [PRECISION, OFF, *shown]
-    if rated := [row for row in found if row["rates"]]:
+    if rated := [row for row in timed if row["rates"]]:
         rated.sort(key=lambda row: (row in reduced, -float(row["images_per_s"] or 0.0)))
         kind = [PRECISION] if reduced else []
         yield "Images a second by batch:", rated, [*kind, *by_batch(rated)]
@@ -146,9 +148,9 @@ def _notes(result: Result, named: Sequence[str]) -> Iterator[tuple[str, str]]:
     A backend that cannot run here has its reason shown only if it was `named`.
     """
     yield from failed(result.backends, named)
-    for one in result.backends:
-        for size, reason in one.batch_refusals.items():
-            yield f"{one.name}: no batch of {size}: {reason}", "yellow"
+    for row in result.backends:
+        for size, reason in row.batch_refusals.items():
+            yield f"{row.name}: no batch of {size}: {reason}", "yellow"
     yield footnote(result), "dim"
     yield tolerant(result) or "", "dim"
     for sentence in (without_median(result), left_out(result.backends)):
@@ -161,12 +163,12 @@ def _notes(result: Result, named: Sequence[str]) -> Iterator[tuple[str, str]]:
 def in_terminal(result: Result, screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
     """The tables, the answer, and the notes."""
     yield from screen.wrap(conditions(result))
-    for title, found, quantities in _tables(result):
+    for title, shown, quantities in _tables(result):
         yield ""
         yield from screen.wrap(title, "bold") if title else []
-        columns = [Column("backend", [row["name"] for row in found], left=True, style="bold")]
-        columns += [_column(one, found) for one in quantities]
-        yield from table(screen, columns) if found else []
+        columns = [Column("backend", [row["name"] for row in shown], left=True, style="bold")]
+        columns += [_column(quantity, shown) for quantity in quantities]
+        yield from table(screen, columns) if shown else []
     yield ""
     for sentence in conclusions(as_run("", result)):
         yield from screen.wrap(sentence)
@@ -174,8 +176,8 @@ def in_terminal(result: Result, screen: Screen, named: Sequence[str] = ()) -> It
         yield from screen.wrap(sentence, style)
 
 
-def _column(quantity: Quantity, found: Sequence[Record]) -> Column:
-    texts: list[Any] = [quantity.text(row) for row in found]
+def _column(quantity: Quantity, shown: Sequence[Record]) -> Column:
+    texts: list[Any] = [quantity.text(row) for row in shown]
     if quantity.key == "verdict":
         texts = [Cell(text, _VERDICTS.get(text, "")) for text in texts]
     return Column(quantity.title, texts, leaves=quantity.leaves or 0)

@@ -42,10 +42,10 @@ def backend_of(name: str) -> str:
 
 def missing(names: Iterable[str]) -> str | None:
     """A sentence that names the backends that do not run here, without their variants."""
-    found = list(dict.fromkeys(map(backend_of, names)))
-    if not found:
+    apis = list(dict.fromkeys(map(backend_of, names)))
+    if not apis:
         return None
-    return f"not available here: {', '.join(found)}; `lenet-bench doctor` says how to install them"
+    return f"not available here: {', '.join(apis)}; `lenet-bench doctor` says how to install them"
 
 
 def conditions(result: Result) -> str:
@@ -53,7 +53,7 @@ def conditions(result: Result) -> str:
     rules = result.rules
     cores = ", ".join(map(str, rules.worker_cores)) or "any"
     pause = f", {units.span(rules.interval_s)} apart" if rules.interval_s else ""
-    anew = all(len(one.cold_starts) >= result.rounds for one in timed(result))
+    anew = all(len(row.cold_starts) >= result.rounds for row in timed(result))
     rounds = counted(result.rounds, "shuffled round")
     cold = f", caches cold (a pass over {rules.cold_mb} MB before it)" if rules.cold_mb else ""
     warm = f", called for {units.span(rules.keep_warm_s)} before" if rules.keep_warm_s else ""
@@ -68,7 +68,7 @@ def conditions(result: Result) -> str:
 
 def _starts(result: Result) -> str:
     """How often backends started, where that is not once a round."""
-    starts = sorted({one.summary.starts for one in timed(result) if one.summary})
+    starts = sorted({row.summary.starts for row in timed(result) if row.summary})
     if not starts or starts == [result.rounds]:
         return ""
     least = f"{starts[0]} to " if len(starts) > 1 else ""
@@ -109,9 +109,9 @@ def footnote(result: Result) -> str:
 def without_median(result: Result) -> str | None:
     """The backends that made too few calls for a median, so that they have no ratio either."""
     few = [
-        f"{one.name} ({counted(one.summary.samples, 'call')})"
-        for one in timed(result)
-        if one.summary and one.summary.p50_us is None
+        f"{row.name} ({counted(row.summary.samples, 'call')})"
+        for row in timed(result)
+        if row.summary and row.summary.p50_us is None
     ]
     if not few:
         return None
@@ -121,12 +121,12 @@ def without_median(result: Result) -> str | None:
 def tolerant(result: Result) -> str | None:
     """The float32 backends that may differ from the reference by more than float32 alone does."""
     wide = [
-        f"{one.name} by {one.tolerance:.0e} (it differs by {one.difference:.1e})"
-        for one in timed(result)
+        f"{row.name} by {row.tolerance:.0e} (it differs by {row.difference:.1e})"
+        for row in timed(result)
         if result.rules.network == LENET
-        and registry.precision(one.name) == "float32"
-        and one.difference is not None
-        and (one.tolerance or 0.0) > registry.FLOAT32
+        and registry.precision(row.name) == "float32"
+        and row.difference is not None
+        and (row.tolerance or 0.0) > registry.FLOAT32
     ]
     if not wide:
         return None
@@ -136,30 +136,30 @@ def tolerant(result: Result) -> str | None:
 
 def timed(result: Result) -> list[BackendResult]:
     """The backends of the tables, the fastest first."""
-    found = [one for one in result.backends if one.status == "ok" and one.summary]
-    return sorted(found, key=lambda one: one.p50_us or float("inf"))
+    rows = [row for row in result.backends if row.status == "ok" and row.summary]
+    return sorted(rows, key=lambda row: row.p50_us or float("inf"))
 
 
 def failed(
     rows: Iterable[BackendResult | Breakdown], named: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """Why backends failed, with a style each; one that cannot run here counts only if named."""
-    for one in rows:
-        if one.status not in ("ok", "unmeasured") and not _is_missing(one, named):
-            style = "dim" if one.status in ("unavailable", "unsupported") else "red"
-            yield f"{one.name}: {one.status}: {one.reason}", style
+    for row in rows:
+        if row.status not in ("ok", "unmeasured") and not _is_missing(row, named):
+            style = "dim" if row.status in ("unavailable", "unsupported") else "red"
+            yield f"{row.name}: {row.status}: {row.reason}", style
 
 
 def left_out(rows: Iterable[BackendResult | Breakdown]) -> str | None:
     """The backends that were not measured before the run ended."""
-    names = [one.name for one in rows if one.status == "unmeasured"]
+    names = [row.name for row in rows if row.status == "unmeasured"]
     return f"not measured before the run ended: {', '.join(names)}" if names else None
 
 
 def absent(rows: Iterable[BackendResult | Breakdown], named: Sequence[str]) -> str | None:
     """The backends that cannot run here and were not named."""
-    return missing(one.name for one in rows if _is_missing(one, named))
+    return missing(row.name for row in rows if _is_missing(row, named))
 
 
-def _is_missing(one: BackendResult | Breakdown, named: Sequence[str]) -> bool:
-    return one.status == "unavailable" and one.name not in named
+def _is_missing(row: BackendResult | Breakdown, named: Sequence[str]) -> bool:
+    return row.status == "unavailable" and row.name not in named

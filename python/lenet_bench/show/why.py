@@ -1,6 +1,6 @@
 """What a call consists of, and what another adds: in sentences, and as tables for the terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import hypot
 
 from .. import units
@@ -47,55 +47,59 @@ def in_terminal(
     tree: bool = False,
 ) -> Iterator[str]:
     """A run of `why` in the terminal: the calls, the warnings, and the parts of a few calls."""
-    found = breakdowns(result)
+    backends = breakdowns(result)
     yield from screen.wrap(conditions(result))
     yield ""
-    yield from calls(found, screen, named)
+    yield from calls(backends, screen, named)
     for warning in result.warnings:
         yield from screen.wrap(f"warning: {warning}", "yellow")
-    if not (named or len(found) <= _FEW):
+    if not (named or len(backends) <= _FEW):
         return
-    for one in found:
-        yield from parts(one, screen) if one.parts or tree else ()
-        yield from closely(one, screen) if tree else ()
-    if any(one.parts for one in found):
+    for backend in backends:
+        yield from parts(backend, screen) if backend.parts or tree else ()
+        yield from closely(backend, screen) if tree else ()
+    if any(backend.parts for backend in backends):
         yield ""
         yield from screen.wrap(_SUM, "dim")
 
 
 def in_markdown(result: Result) -> Iterator[str]:
     """The groups of each call, and what is said of them."""
-    found = sorted(
-        (one for one in breakdowns(result) if one.parts), key=lambda one: one.median_us or 0.0
-    )
+    backends = _fastest_first(backend for backend in breakdowns(result) if backend.parts)
     yield markdown.escaped(conditions(result))
     yield ""
     titles = ("backend", "call", *GROUPS, "sum of parts", "95 % interval")
     rows = []
-    for one in found:
-        groups = map(units.time, grouped(one.parts).values())
-        rows.append((one.name, units.time(one.median_us), *groups, *_explained_cells(one)))
+    for backend in backends:
+        groups = map(units.time, grouped(backend.parts).values())
+        rows.append(
+            (backend.name, units.time(backend.median_us), *groups, *_explained_cells(backend))
+        )
     yield from markdown.table(titles, rows, titles[:1])
     yield ""
-    said = [*answer(found), *(f"warning: {warning}" for warning in result.warnings)]
+    said = [*answer(backends), *(f"warning: {warning}" for warning in result.warnings)]
     yield from (f"- {markdown.escaped(sentence)}" for sentence in said)
 
 
-def answer(found: Sequence[Breakdown]) -> Iterator[str]:
+def answer(backends: Sequence[Breakdown]) -> Iterator[str]:
     """A sentence for each backend, the fastest first; then what the slowest adds to it."""
-    known = sorted((one for one in found if one.parts), key=lambda one: one.median_us or 0.0)
+    known = _fastest_first(backend for backend in backends if backend.parts)
     yield from map(consists_of, known)
     if len(known) > 1:
         yield difference(known[0], known[-1])
 
 
-def consists_of(one: Breakdown) -> str:
+def _fastest_first(backends: Iterable[Breakdown]) -> list[Breakdown]:
+    return sorted(backends, key=lambda backend: backend.median_us or 0.0)
+
+
+def consists_of(backend: Breakdown) -> str:
     """The largest parts of a call, and what all add up to; nothing from few starts."""
-    whole = one.median_us or 0.0
-    takes = f"{one.name} takes {units.time(whole)}"
-    if not one.is_sure:
-        return f"{takes}: {_few(one)}."
-    sure = [part for part in one.parts if part.low_us and part.low_us > 0]
+    whole = backend.median_us or 0.0
+    takes = f"{backend.name} takes {units.time(whole)}"
+    if not backend.is_sure:
+        return f"{takes}: {_few(backend)}."
+    sure = [part for part in backend.parts if part.low_us and part.low_us > 0]
     largest = sorted(sure, key=lambda part: -part.us)[:_NAMED]
     named = [
         f"{part.name} {units.time(part.us)} ({units.percent(part.us / whole, places=0)})"
@@ -103,12 +107,12 @@ def consists_of(one: Breakdown) -> str:
         if part.us >= _LEAST * whole
     ]
     largest_parts = f": {_listed(named)}" if named else ""
-    share, bounds = _explained_cells(one)
+    share, bounds = _explained_cells(backend)
     return f"{takes}{largest_parts}. The measured parts add up to {share} ({bounds})."
 
 
 def _few(*calls: Breakdown) -> str:
-    least = min(one.starts for one in calls)
+    least = min(call.starts for call in calls)
     return f"{units.counted(least, 'start')}, of {FEWEST_STARTS} that the name of a cause needs"
 
 
@@ -155,10 +159,10 @@ def _bounded(part: Part | None) -> tuple[float, float, float]:
     return part.us, part.low_us, part.high_us
 
 
-def _explained_cells(one: Breakdown) -> tuple[str, str]:
+def _explained_cells(backend: Breakdown) -> tuple[str, str]:
     """The share and its interval; of few starts neither, since it is noise."""
-    bounds = units.percent(one.explained_low, one.explained_high, places=0)
-    return units.percent(one.explained if one.is_sure else None, places=0), bounds
+    bounds = units.percent(backend.explained_low, backend.explained_high, places=0)
+    return units.percent(backend.explained if backend.is_sure else None, places=0), bounds
 
 
 def _listed(named: Sequence[str]) -> str:
@@ -166,9 +170,11 @@ def _listed(named: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def calls(found: Sequence[Breakdown], screen: Screen, named: Sequence[str] = ()) -> Iterator[str]:
+def calls(
+    backends: Sequence[Breakdown], screen: Screen, named: Sequence[str] = ()
+) -> Iterator[str]:
     """A row for each backend that ran, the fastest first; then why others did not."""
-    ran = sorted((one for one in found if one.median_us), key=lambda one: one.median_us or 0.0)
+    ran = _fastest_first(backend for backend in backends if backend.median_us)
     if ran:
         columns = list(_columns(ran))
         yield from table(screen, columns)
@@ -179,43 +185,46 @@ def calls(found: Sequence[Breakdown], screen: Screen, named: Sequence[str] = ())
         yield from screen.wrap("; ".join(said), "dim", hanging="")
     for sentence in answer(ran):
         yield from screen.wrap(sentence)
-    for one in ran:
-        if one.reason:
-            yield from screen.wrap(f"{one.name} is not taken apart: {one.reason}", "yellow")
-    for sentence, style in failed(found, named):
+    for backend in ran:
+        if backend.reason:
+            yield from screen.wrap(f"{backend.name} is not taken apart: {backend.reason}", "yellow")
+    for sentence, style in failed(backends, named):
         yield from screen.wrap(sentence, style)
-    yield from screen.wrap(left_out(found) or "", "yellow")
-    yield from screen.wrap(absent(found, named) or "", "dim")
+    yield from screen.wrap(left_out(backends) or "", "yellow")
+    yield from screen.wrap(absent(backends, named) or "", "dim")
 
 
 def _columns(ran: Sequence[Breakdown]) -> Iterator[Column]:
     """The columns; the one with the highest `leaves` is dropped first in a narrow terminal."""
-    of_one = [units.time(one.operation_us.us if one.operation_us else None) for one in ran]
-    yield Column("backend", [one.name for one in ran], left=True, style="bold")
-    yield Column("call", [units.time(one.median_us) for one in ran])
+    operations = [units.time(row.operation_us.us if row.operation_us else None) for row in ran]
+    yield Column("backend", [row.name for row in ran], left=True, style="bold")
+    yield Column("call", [units.time(row.median_us) for row in ran])
     explained, bounds = zip(*map(_explained_cells, ran), strict=True)
     yield Column("sum of parts", explained)
     yield Column("95 % interval", bounds, leaves=2)
-    yield Column("an operation", of_one, leaves=3)
-    if any(one.two_cores_us for one in ran):
-        yield Column("on two cores", [units.time(one.two_cores_us) for one in ran], leaves=6)
-    yield Column("Python calls", [units.count(_python_calls(one)) for one in ran], leaves=4)
-    yield Column("waits", [f"{one.waits:.1f}" for one in ran], leaves=5)
+    yield Column("an operation", operations, leaves=3)
+    if any(row.two_cores_us for row in ran):
+        yield Column("on two cores", [units.time(row.two_cores_us) for row in ran], leaves=6)
+    yield Column("Python calls", [units.count(_python_calls(row)) for row in ran], leaves=4)
+    yield Column("waits", [f"{row.waits:.1f}" for row in ran], leaves=5)
 
 
-def parts(one: Breakdown, screen: Screen) -> Iterator[str]:
+def parts(backend: Breakdown, screen: Screen) -> Iterator[str]:
     """A row for each part. A bar begins where the last one ends; below zero there is none."""
     yield ""
-    yield screen.paint(f"{one.name}: {units.time(one.median_us)}", "bold")
-    if not one.parts:
+    yield screen.paint(f"{backend.name}: {units.time(backend.median_us)}", "bold")
+    if not backend.parts:
         return
-    whole = max(one.median_us or 0.0, sum(max(0.0, part.us) for part in one.parts))
+    whole = max(backend.median_us or 0.0, sum(max(0.0, part.us) for part in backend.parts))
     bars, begins = [], 0.0
-    for part in one.parts:
+    for part in backend.parts:
         us = max(0.0, part.us)
         bars.append(" " * round(_BAR * begins / whole) + screen.bar(us / whole, _BAR))
         begins += us
-    for title, rows, drawn in (("part", one.parts, bars), ("beside the sum", one.beside, [])):
+    for title, rows, drawn in (
+        ("part", backend.parts, bars),
+        ("beside the sum", backend.beside, []),
+    ):
         columns = [
             Column(title, [part.name for part in rows], left=True),
             Column("median", [units.time(part.us) for part in rows]),
@@ -226,12 +235,12 @@ def parts(one: Breakdown, screen: Screen) -> Iterator[str]:
         yield from table(screen, columns, MARGIN) if rows else ()
 
 
-def closely(one: Breakdown, screen: Screen) -> Iterator[str]:
+def closely(backend: Breakdown, screen: Screen) -> Iterator[str]:
     """What one backend does in Python: its calls by package, and the tree of calls."""
-    if (anatomy := one.anatomy) is None:
+    if (anatomy := backend.anatomy) is None:
         return
     named = ", ".join(f"{package} {n:,}" for package, n in anatomy.python_calls.items())
-    count = units.counted(_python_calls(one) or 0, "Python call")
+    count = units.counted(_python_calls(backend) or 0, "Python call")
     yield from screen.wrap(f"{count}: {named}", hanging="    ")
     for share, indent, call in _branches(anatomy.tree):
         percent = units.percent(share, places=0)
@@ -239,8 +248,8 @@ def closely(one: Breakdown, screen: Screen) -> Iterator[str]:
         yield text if len(text) <= screen.columns else text[: screen.columns - 1] + "~"
 
 
-def _python_calls(one: Breakdown) -> int | None:
-    return sum(one.anatomy.python_calls.values()) if one.anatomy else None
+def _python_calls(backend: Breakdown) -> int | None:
+    return sum(backend.anatomy.python_calls.values()) if backend.anatomy else None
 
 
 def _branches(calls: Sequence[Function], indent: int = 0, above: str = "") -> Iterator[_Branch]:
@@ -257,7 +266,7 @@ def _branches(calls: Sequence[Function], indent: int = 0, above: str = "") -> It
 def _hands_on(call: Function, package: str) -> bool:
     """Whether nearly all its time is one other function of its package."""
     most = _HANDED_ON * call.share
-    return any(one.share > most and package_of(one.call) == package for one in call.calls[:1])
+    return any(inner.share > most and package_of(inner.call) == package for inner in call.calls[:1])
 
 
 def _shortened(call: str) -> str:

@@ -83,17 +83,17 @@ def times(
     screen: Screen, backends: Sequence[OpenBackend], outcomes: Sequence[Outcome]
 ) -> Iterator[str]:
     """The time of a call: a sentence for one backend, a table for several."""
-    answers = [one for outcome in outcomes for one in getattr(outcome, "answers", ())]
+    answers = [answer for outcome in outcomes for answer in getattr(outcome, "answers", ())]
     if not answers:
         return
     if len(backends) > 1:
         yield from _comparison(screen, backends, answers)
         return
-    (one,) = backends
-    assert one.timing is not None
-    described = one.backend.describe()
-    who = f"{one.name} ({described['isa']})" if "isa" in described else one.name
-    first, steady = units.time(one.timing.first_us), units.time(one.timing.steady_us)
+    (opened,) = backends
+    assert opened.timing is not None
+    described = opened.backend.describe()
+    who = f"{opened.name} ({described['isa']})" if "isa" in described else opened.name
+    first, steady = units.time(opened.timing.first_us), units.time(opened.timing.steady_us)
     yield f"{MARGIN}{who}: first call {first}, then {screen.paint(steady, 'bold')} a call"
 
 
@@ -101,13 +101,13 @@ def _comparison(
     screen: Screen, backends: Sequence[OpenBackend], answers: Sequence[Answer]
 ) -> Iterator[str]:
     """The backends side by side: whether they agree, and their times."""
-    own = [[answer for answer in answers if answer.backend == one.name] for one in backends]
+    own = [[answer for answer in answers if answer.backend == backend.name] for backend in backends]
     columns = [
-        Column("backend", [one.name for one in backends], left=True, style="bold"),
-        Column("answer", [_said(one) for one in own]),
-        Column("difference", [_largest_difference(one) for one in own], leaves=2),
-        Column("first call", [units.time(one[0].timing.first_us) for one in own], leaves=1),
-        Column("steady", [units.time(one[0].timing.steady_us) for one in own], style="bold"),
+        Column("backend", [backend.name for backend in backends], left=True, style="bold"),
+        Column("answer", [_said(given) for given in own]),
+        Column("difference", [_largest_difference(given) for given in own], leaves=2),
+        Column("first call", [units.time(given[0].timing.first_us) for given in own], leaves=1),
+        Column("steady", [units.time(given[0].timing.steady_us) for given in own], style="bold"),
     ]
     yield from table(screen, columns, MARGIN)
 
@@ -129,29 +129,29 @@ def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[st
     """A line for each backend, then each image that a backend and the reference disagree on."""
     yield f"{counted(results[0].images, 'test image')} against the float64 reference"
     yield ""
-    differences = [f"{one.max_difference:.1e}" for one in results]
-    disagreements = [str(len(one.disagreements)) for one in results]
+    differences = [f"{row.max_difference:.1e}" for row in results]
+    disagreements = [str(len(row.disagreements)) for row in results]
     verdicts = {True: Cell("✓", "green"), False: Cell("✗ too far", "red")}
-    far = ["" if one.passed else "red" for one in results]
-    other = ["yellow" if one.disagreements else "" for one in results]
+    far = ["" if row.passed else "red" for row in results]
+    other = ["yellow" if row.disagreements else "" for row in results]
     columns = [
-        Column("backend", [one.backend for one in results], left=True, style="bold"),
-        Column("accuracy", [f"{100 * one.accuracy:.2f} %" for one in results]),
+        Column("backend", [row.backend for row in results], left=True, style="bold"),
+        Column("accuracy", [f"{100 * row.accuracy:.2f} %" for row in results]),
         Column("largest difference", list(map(Cell, differences, far))),
-        Column("allowed", [f"{one.tolerance:.0e}" for one in results], style="dim", leaves=1),
+        Column("allowed", [f"{row.tolerance:.0e}" for row in results], style="dim", leaves=1),
         Column("disagreements", list(map(Cell, disagreements, other)), leaves=2),
-        Column("", [verdicts[one.passed] for one in results], left=True),
+        Column("", [verdicts[row.passed] for row in results], left=True),
     ]
     yield from table(screen, columns, MARGIN)
-    for one in results:
-        if found := one.disagreements:
+    for row in results:
+        if images := row.disagreements:
             yield ""
-            yield screen.paint(f"{one.backend} and the reference disagree on", "bold")
+            yield screen.paint(f"{row.backend} and the reference disagree on", "bold")
             columns = [
-                Column("image", [str(image.index) for image in found]),
-                Column("label", [str(image.label) for image in found]),
-                Column("reference", [str(image.reference) for image in found]),
-                Column(one.backend, [str(image.digit) for image in found]),
-                Column("margin", [f"{image.margin:.1e}" for image in found]),
+                Column("image", [str(image.index) for image in images]),
+                Column("label", [str(image.label) for image in images]),
+                Column("reference", [str(image.reference) for image in images]),
+                Column(row.backend, [str(image.digit) for image in images]),
+                Column("margin", [f"{image.margin:.1e}" for image in images]),
             ]
             yield from table(screen, columns, MARGIN)

@@ -23,15 +23,15 @@ _STYLES = {
 }
 
 
-def difference(found: Difference, form: str | None, screen: Screen) -> Iterator[str]:
+def difference(diff: Difference, form: str | None, screen: Screen) -> Iterator[str]:
     """The lines in a form: json, markdown or, for None, the terminal's."""
     if form == "json":
-        yield json_text(to_json(found))
+        yield json_text(to_json(diff))
         return
-    tables = list(_tables(found))
-    sentences = [*_broken(found), *_not_the_same(found), *_outcome(found)]
+    tables = list(_tables(diff))
+    sentences = [*_broken(diff), *_not_the_same(diff), *_outcome(diff)]
     if form == "markdown":
-        for line in _title(found):
+        for line in _title(diff):
             yield from [markdown.escaped(line), ""]
         for title, columns in tables:
             yield from [title, ""] if title else []
@@ -41,7 +41,7 @@ def difference(found: Difference, form: str | None, screen: Screen) -> Iterator[
             yield ""
         yield from (f"- {markdown.escaped(sentence)}" for sentence, _ in sentences)
         return
-    for line in _title(found):
+    for line in _title(diff):
         yield from screen.wrap(line)
     for title, columns in tables:
         yield from ["", *(screen.wrap(title, "bold") if title else []), *table(screen, columns)]
@@ -50,18 +50,18 @@ def difference(found: Difference, form: str | None, screen: Screen) -> Iterator[
         yield from screen.wrap(sentence, style)
 
 
-def to_json(found: Difference) -> dict[str, Any]:
+def to_json(diff: Difference) -> dict[str, Any]:
     """The output of `--json`."""
     return {
-        "old": _origin(found.old),
-        "new": _origin(found.new),
-        "baseline": found.baseline,
-        "fail_over": found.fail_over,
-        "regressed": found.regressed,
-        "undecided": found.undecided,
-        "backends": [asdict(change) for change in found.changes],
-        "circumstances": [asdict(one) for one in found.differences],
-        "notes": list(found.notes),
+        "old": _origin(diff.old),
+        "new": _origin(diff.new),
+        "baseline": diff.baseline,
+        "fail_over": diff.fail_over,
+        "regressed": diff.regressed,
+        "undecided": diff.undecided,
+        "backends": [asdict(change) for change in diff.changes],
+        "circumstances": [asdict(fact) for fact in diff.differences],
+        "notes": list(diff.notes),
     }
 
 
@@ -74,8 +74,8 @@ def _origin(result: Result) -> dict[str, Any]:
     }
 
 
-def _title(found: Difference) -> Iterator[str]:
-    for name, result in (("OLD", found.old), ("NEW", found.new)):
+def _title(diff: Difference) -> Iterator[str]:
+    for name, result in (("OLD", diff.old), ("NEW", diff.new)):
         yield (
             f"{name}: {result.started}, lenet-bench {result.version}, "
             f"{threads(result)} on "
@@ -83,64 +83,66 @@ def _title(found: Difference) -> Iterator[str]:
         )
 
 
-def _tables(found: Difference) -> Iterator[tuple[str, list[Column]]]:
+def _tables(diff: Difference) -> Iterator[tuple[str, list[Column]]]:
     """The backends that have a figure in either result; of paced runs first those with a p99."""
-    tails = [(change.name, change.p99) for change in found.changes if change.p99]
-    medians = [(change.name, change) for change in found.changes if change.old or change.new]
+    tails = [(change.name, change.p99) for change in diff.changes if change.p99]
+    medians = [(change.name, change) for change in diff.changes if change.old or change.new]
     if tails:
-        tails.sort(key=lambda one: -one[1].ratio)
-        yield "p99: 99 % of the calls are faster", _columns(found, tails)
-    yield "p50: the median call" if tails else "", _columns(found, medians)
+        tails.sort(key=lambda row: -row[1].ratio)
+        yield "p99: 99 % of the calls are faster", _columns(diff, tails)
+    yield "p50: the median call" if tails else "", _columns(diff, medians)
 
 
-def _columns(found: Difference, compared: Sequence[tuple[str, Change | Tail]]) -> list[Column]:
-    spell, to = (units.ratio, f" / {found.baseline}") if found.baseline else (units.time, "")
-    ones = [one for _, one in compared]
+def _columns(diff: Difference, compared: Sequence[tuple[str, Change | Tail]]) -> list[Column]:
+    spell, to = (units.ratio, f" / {diff.baseline}") if diff.baseline else (units.time, "")
+    changes = [change for _, change in compared]
     intervals = [
-        units.NONE if one.became == "baseline" else units.interval(one.ratio_low, one.ratio_high)
-        for one in ones
+        units.NONE
+        if change.became == "baseline"
+        else units.interval(change.ratio_low, change.ratio_high)
+        for change in changes
     ]
     return [
         Column("backend", [name for name, _ in compared], left=True),
-        Column(f"old{to}", [spell(one.old) for one in ones]),
-        Column(f"new{to}", [spell(one.new) for one in ones]),
-        Column("ratio", [units.ratio(one.ratio) for one in ones]),
+        Column(f"old{to}", [spell(change.old) for change in changes]),
+        Column(f"new{to}", [spell(change.new) for change in changes]),
+        Column("ratio", [units.ratio(change.ratio) for change in changes]),
         Column("95 % interval", intervals, leaves=1),
-        Column("verdict", [_verdict(one, found.fail_over) for one in ones], left=True),
+        Column("verdict", [_verdict(change, diff.fail_over) for change in changes], left=True),
     ]
 
 
-def _verdict(one: Change | Tail, fail_over: float | None) -> Cell:
-    broken = one.became == "broken" and fail_over is not None
-    verdict = "regressed" if broken or beyond(one.ratio_low, fail_over) else one.became
+def _verdict(change: Change | Tail, fail_over: float | None) -> Cell:
+    broken = change.became == "broken" and fail_over is not None
+    verdict = "regressed" if broken or beyond(change.ratio_low, fail_over) else change.became
     return Cell(verdict, _STYLES.get(verdict, "dim"))
 
 
-def _broken(found: Difference) -> Iterator[tuple[str, str]]:
-    for change in found.changes:
+def _broken(diff: Difference) -> Iterator[tuple[str, str]]:
+    for change in diff.changes:
         if change.became == "broken":
             yield f"{change.name} is now {change.new_status}: {change.reason}", "red"
-    yield from ((f"warning: {note}", "yellow") for note in found.notes)
+    yield from ((f"warning: {note}", "yellow") for note in diff.notes)
 
 
-def _not_the_same(found: Difference) -> Iterator[tuple[str, str]]:
-    for one in found.differences:
-        yield f"different {one.what}: {one.old} in OLD, {one.new} in NEW", "dim"
+def _not_the_same(diff: Difference) -> Iterator[tuple[str, str]]:
+    for fact in diff.differences:
+        yield f"different {fact.what}: {fact.old} in OLD, {fact.new} in NEW", "dim"
 
 
-def _outcome(found: Difference) -> Iterator[tuple[str, str]]:
+def _outcome(diff: Difference) -> Iterator[tuple[str, str]]:
     """The verdict of --fail-over."""
-    if found.fail_over is None:
+    if diff.fail_over is None:
         return
-    allowed = units.percent(found.fail_over)
-    if found.regressed:
-        names = ", ".join(found.regressed)
+    allowed = units.percent(diff.fail_over)
+    if diff.regressed:
+        names = ", ".join(diff.regressed)
         yield f"failed: slower by more than {allowed}, or broken: {names}", "bold red"
-    elif found.failed:
-        said = f"failed: may be slower by more than {allowed}: {', '.join(found.undecided)}"
+    elif diff.failed:
+        said = f"failed: may be slower by more than {allowed}: {', '.join(diff.undecided)}"
         yield said, "bold red"
     else:
         said = f"passed: no backend is broken or slower by more than {allowed} with confidence"
-        if found.undecided:
-            said += f", but noise hides {', '.join(found.undecided)}; --fail-if-noisy fails then"
-        yield said, "bold yellow" if found.undecided else "bold green"
+        if diff.undecided:
+            said += f", but noise hides {', '.join(diff.undecided)}; --fail-if-noisy fails then"
+        yield said, "bold yellow" if diff.undecided else "bold green"

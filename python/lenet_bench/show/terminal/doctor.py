@@ -12,46 +12,46 @@ from .screen import Screen
 _NEWS = ("library", "isa", "note", "found", "path")  # the details that a line shows
 
 
-def backends(screen: Screen, found: Iterable[Availability]) -> Iterator[str]:
+def backends(screen: Screen, listed: Iterable[Availability]) -> Iterator[str]:
     """What each backend is, what it calls, and whether it runs here, by family."""
-    for heading, alike in groupby(found, lambda one: family(one.name)):
+    for heading, alike in groupby(listed, lambda backend: family(backend.name)):
         yield screen.paint(heading, "bold cyan")
-        for one in alike:
-            calls = "" if ":" in one.name else f"; calls {one.calls}"
-            text = f"{_mark(one)} {one.name} ({one.device}): {one.summary}{calls}"
-            yield from screen.wrap(text, "" if one.available else "dim", hanging="    ")
+        for backend in alike:
+            calls = "" if ":" in backend.name else f"; calls {backend.calls}"
+            text = f"{_mark(backend)} {backend.name} ({backend.device}): {backend.summary}{calls}"
+            yield from screen.wrap(text, "" if backend.available else "dim", hanging="    ")
 
 
-def examination(screen: Screen, found: Examination) -> Iterator[str]:
+def examination(screen: Screen, examined: Examination) -> Iterator[str]:
     """What runs, on a line each; of the rest the reason and the command that fixes it."""
-    gpu = found.gpu if found.concerns_gpus else ()
-    shown = chain(found.backends, gpu, [found.weights, found.mnist])
-    for (_, reason), alike in groupby(shown, lambda one: _why(one, found.no_gpu)):
+    gpu = examined.gpu if examined.concerns_gpus else ()
+    shown = chain(examined.backends, gpu, [examined.weights, examined.mnist])
+    for (_, reason), alike in groupby(shown, lambda finding: _why(finding, examined.no_gpu)):
         if reason:
             first, *others = alike
-            names = ", ".join(one.name for one in (first, *others))
-            alone = all(backend_of(one.name) == backend_of(first.name) for one in others)
-            yield from _why_not(screen, names, first.reason if alone else found.no_gpu)
+            names = ", ".join(finding.name for finding in (first, *others))
+            alone = all(backend_of(finding.name) == backend_of(first.name) for finding in others)
+            yield from _why_not(screen, names, first.reason if alone else examined.no_gpu)
             continue
-        for one in alike:
-            news = ", ".join(str(one.details[key]) for key in _NEWS if key in one.details)
-            yield from screen.wrap(f"{_mark(one)} {one.name}: {news}".rstrip(": "))
+        for finding in alike:
+            news = ", ".join(str(finding.details[key]) for key in _NEWS if key in finding.details)
+            yield from screen.wrap(f"{_mark(finding)} {finding.name}: {news}".rstrip(": "))
     yield ""
-    running = [one.available for one in found.backends]
+    running = [finding.available for finding in examined.backends]
     verdict = f"{sum(running)} of {len(running)} backends run here."
-    yield screen.paint(verdict, "green" if found.works else "red")
+    yield screen.paint(verdict, "green" if examined.works else "red")
 
 
-def _why(one: Finding, no_gpu: str | None) -> tuple[str, str | None]:
+def _why(finding: Finding, no_gpu: str | None) -> tuple[str, str | None]:
     """A backend's name without the variant, and the reason without that name.
 
     Variants that do not run for the same reason are one entry, as is all that needs a GPU where
     there is none.
     """
-    if one.reason and one.device == "gpu" and no_gpu:
+    if finding.reason and finding.device == "gpu" and no_gpu:
         return "", no_gpu
-    name = backend_of(one.name)
-    return name, one.reason and one.reason.replace(one.name, name)
+    name = backend_of(finding.name)
+    return name, finding.reason and finding.reason.replace(finding.name, name)
 
 
 def _why_not(screen: Screen, names: str, reason: str | None) -> Iterator[str]:
@@ -62,5 +62,5 @@ def _why_not(screen: Screen, names: str, reason: str | None) -> Iterator[str]:
     yield from [screen.paint(command, "bold")] if command else []
 
 
-def _mark(one: Finding | Availability) -> str:
-    return "✓" if one.available else "✗"
+def _mark(finding: Finding | Availability) -> str:
+    return "✓" if finding.available else "✗"
