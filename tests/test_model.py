@@ -210,6 +210,17 @@ def test_a_constant_of_an_old_file_is_no_input(tmp_path):
     assert known["inputs"][0].keys() == {"x"}
 
 
+def test_an_input_that_is_an_output_too_keeps_its_size(tmp_path):
+    make, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    inputs = [value(name, FLOAT, ["n"]) for name in "ab"]
+    outputs = [value(name, FLOAT, None) for name in "yb"]
+    graph = onnx.helper.make_graph([make("Add", ["a", "b"], ["y"])], "own", inputs, outputs)
+    onnx.save(onnx.helper.make_model(graph), tmp_path / "a.onnx")
+    model = onnx.load(read_model(str(tmp_path / "a.onnx"), {"a": (6,)}, {}, "")["path"])
+    sizes = [end.type.tensor_type.shape.dim[0].dim_value for end in model.graph.output]
+    assert sizes == [6, 6]
+
+
 def test_whole_numbers_lie_within_the_given_range(tmp_path):
     inputs = read(stateful(tmp_path / "a.onnx"), ranges={"rate": (4.0, 9.0)})
     assert {int(one["rate"]) for one in inputs} <= set(range(4, 10))

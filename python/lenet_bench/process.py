@@ -134,8 +134,9 @@ class Child:
         if kind is None:
             return answer
         error = getattr(errors, kind, None)
-        is_known = isinstance(error, type) and issubclass(error, errors.LenetBenchError)
-        raise error(answer) if is_known else Raised(f"{kind}: {answer}")
+        if isinstance(error, type) and issubclass(error, errors.LenetBenchError):
+            raise error(answer)
+        raise Raised(f"{kind}: {answer}")
 
     def tell(self, message: Any, timeout_s: float | None = None) -> None:
         """Send a message that needs no answer."""
