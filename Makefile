@@ -109,7 +109,7 @@ lint: $(LINT)/installed  ## formatting, lint, types, size and commit subjects, w
 	$(LINT)/bin/mypy
 	$(LINT)/bin/mypy bench
 	$(LINT)/bin/mypy $(TESTS_TYPES) tests
-	$(LINT)/bin/clang-format --dry-run --Werror $(shell find csrc -name '*.[ch]pp')
+	$(LINT)/bin/clang-format --dry-run --Werror $(shell find csrc tests -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh')
 	$(LINT)/bin/python bench/size.py
 	@sh bench/commit_subjects.sh
 

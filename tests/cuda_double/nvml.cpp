@@ -1,6 +1,6 @@
 // The double of libnvidia-ml: one GPU that draws 100 W and runs at 1980 MHz. What
-// CUDA_DOUBLE_NVML names ("energy", "all") it does not support, as some GPUs do not. NVIDIA's header
-// holds it to NVIDIA's names, arguments and layouts, and with it whoever asks.
+// CUDA_DOUBLE_NVML names ("energy", "all") it does not support, as some GPUs do not. NVIDIA's
+// header holds it to NVIDIA's names, arguments and layouts, and with it whoever asks.
 #include <nvml.h>
 #include <unistd.h>
 
