@@ -126,7 +126,11 @@ CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const 
       max_pooling(describe_max_pooling()),
       relu(describe_activation(CUDNN_ACTIVATION_RELU)),
       identity(describe_activation(CUDNN_ACTIVATION_IDENTITY)) {
-  variant == "tf32" ? cuda::require_tf32() : cuda::require_float32();
+  if (variant == "tf32") {
+    cuda::require_tf32();
+  } else {
+    cuda::require_float32();
+  }
   LENET_CHECK(cudnnCreate(cudnn.put()));
   LENET_CHECK(cudnnSetStream(cudnn, stream));
   LENET_CHECK(cublasCreate(cublas.put()));
@@ -146,7 +150,11 @@ CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const 
 
   warm_up();  // it loads the kernels, which a capture must not
   if (variant == "cudagraph") {
-    graph = cuda::capture(stream, [this] { copy_in(), compute(), copy_out(); });
+    graph = cuda::capture(stream, [this] {
+      copy_in();
+      compute();
+      copy_out();
+    });
     warm_up();  // it brings the graph to the GPU, for which the first launch pays
   }
 }

@@ -124,7 +124,11 @@ CudnnGraphApiNetwork::CudnnGraphApiNetwork(const cuda::Session& opened, const We
   float ten[kClasses];
   infer(blank.data(), ten);  // it loads the other kernels, which a capture must not
   if (variant == "cudagraph") {
-    graph = cuda::capture(stream, [this] { copy_in(), compute(), copy_out(); });
+    graph = cuda::capture(stream, [this] {
+      copy_in();
+      compute();
+      copy_out();
+    });
     infer(blank.data(), ten);  // it brings the graph to the GPU, for which the first launch pays
   }
 }

@@ -46,7 +46,11 @@ FusedNetwork::FusedNetwork(const cuda::Session& opened, const Weights& from,
       weights(stream, from, code.once ? cuda::Fc1Order::kByThread : cuda::Fc1Order::kByOutput) {
   warm_up();  // it brings the code to the GPU, which a capture must not
   if (variant.empty()) return;
-  graph = cuda::capture(stream, [this] { copy_in(), compute(), copy_out(); });
+  graph = cuda::capture(stream, [this] {
+    copy_in();
+    compute();
+    copy_out();
+  });
   warm_up();  // it brings the graph to the GPU, for which the first launch pays
 }
 
