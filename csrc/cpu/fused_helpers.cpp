@@ -1,7 +1,9 @@
-// Every stage of every work has a number, its step, one higher than the step before. Who moves a
-// part's `claimed` from the step before to this one does that part, which only one thread can; its
-// `done` gets the step's number when it is finished. The caller cannot go on before, so that a
-// work's fields stand still for whoever has claimed a part; who comes too late cannot claim.
+// Every stage of every work has a number, its step, one higher than the step before. A thread
+// claims a part by a compare-and-swap of the part's `claimed`, from the step before to this step.
+// One thread succeeds and does the part; the others skip it. When the part is finished, its `done`
+// gets the step's number. The caller waits for the `done` of every part before it changes the
+// work's fields, so a thread that has claimed a part can read them; a thread that comes too late
+// cannot claim.
 #include "cpu/fused_helpers.hpp"
 
 #include <pthread.h>

@@ -14,10 +14,9 @@
 //   fc1, fc2       32 outputs of fc1 a block, and their part of fc2's ten sums, to block 0
 //   answer         block 0 adds the parts up; ten floats go to the host's memory
 //
-// A block sends with st.async, and who waits for it waits on a barrier in its own shared memory
-// that counts bytes. Nothing is sent twice before an answer needs it, so there is one buffer for
-// everything: a block sends for the next image only after the host has all of the last answer, and
-// that took every warp of every block.
+// A block sends with st.async. The receiver waits on a barrier in its own shared memory, which
+// counts bytes. One buffer suffices for everything that is sent: the next image starts only after
+// the host has the whole answer, to which every warp of every block has contributed.
 //
 // It takes clusters of 16: compute capability 9.0.
 #include "cuda/layers.cuh"

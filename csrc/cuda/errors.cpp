@@ -14,7 +14,8 @@ std::optional<Remedy> remedy_for(cudaError_t status) {
   return {};
 }
 
-/// What a handle's libraries take of the GPU, about: with less free, that is why there is none.
+/// A library's handle takes about this much of the GPU's memory. With less free, too little memory
+/// is the likely reason that no handle was made.
 constexpr std::size_t kHandleBytes = std::size_t{512} << 20;
 
 /// Libraries say "not initialized" of whatever went wrong below them while a handle was made.

@@ -1,6 +1,6 @@
-// A library call a step on one stream, as cuda/cudnn.cpp has it. Beside that, a ReLU after a
-// convolution, its bias and an addition are one call with it, and a layer of which nothing but a
-// concatenation reads writes where that wants it.
+// One library call a step on one stream, as in cuda/cudnn.cpp. Two things differ. Where a ReLU
+// follows a convolution, the bias, an addition and the ReLU are one call with it. And a layer that
+// only a concatenation reads writes into the concatenation's output, so nothing is copied.
 #include "networks/cudnn.hpp"
 
 #include <algorithm>
