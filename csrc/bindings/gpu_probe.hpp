@@ -1,4 +1,4 @@
-// For `why`: networks of some stages of LeNet, or of trivial operations, that take an image and
+// For `why`: networks of some steps of LeNet, or of trivial operations, that take an image and
 // give ten floats as the backend itself does.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace lenet {
 
-/// The stages of Network from `first` up to, not including, `last`; before them so many trivial
+/// The steps of Network from `first` up to, not including, `last`; before them so many trivial
 /// operations on ten pixels. It answers with the first ten floats of what was computed last.
 template <class Network>
 class StagesOnly;

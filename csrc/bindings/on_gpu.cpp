@@ -6,15 +6,33 @@
 namespace lenet {
 namespace {
 
-/// Of a network that computes in three stages on its stream. It uses the image of its last call.
+/// It uses the image of its last call.
 template <class Network>
-std::map<std::string, double> profile_stages(Network& n, const float* image, bool as_graph,
-                                             int calls) {
+std::map<std::string, double> profile_stages(Network& n, const float* image, int calls) {
   float probabilities[kClasses];
   n.infer(image, probabilities);
-  return cuda::profile(n.stream,
+  return cuda::profile(n.session().stream(),
                        {[&] { n.copy_in(); }, [&] { n.compute(); }, [&] { n.copy_out(); }},
-                       as_graph, calls);
+                       n.is_captured(), calls);
+}
+
+template <class Network>
+std::vector<Layer> outputs_of_steps(Network& n, const float* image) {
+  float probabilities[kClasses];
+  n.infer(image, probabilities);
+  std::vector<Layer> layers;
+  for (const cuda::Step& step : n.steps()) {
+    layers.push_back({step.layer, step.output.to_host(n.session().stream())});
+  }
+  return layers;
+}
+
+template <class Network>
+std::string launch_of(const Network& n) {
+  if (n.is_captured()) return "one CUDA graph";
+  int calls = 2;  // the copies
+  for (const cuda::Step& step : n.steps()) calls += step.calls;
+  return std::to_string(calls) + " calls on a stream";
 }
 
 }  // namespace
@@ -22,105 +40,79 @@ std::map<std::string, double> profile_stages(Network& n, const float* image, boo
 // cudnn -------------------------------------------------------------------------------------------
 
 std::vector<Layer> layers_of(CudnnNetwork& n, const float* image) {
-  float probabilities[kClasses];
-  n.infer(image, probabilities);
-  const auto read = [&](const char* name, const CudnnNetwork::Activation& activation) {
-    return Layer{name, activation.values.to_host(n.stream)};
-  };
-  return {read("conv1", n.conv1_out),
-          read("pool1", n.pool1_out),
-          read("conv2", n.conv2_out),
-          read("pool2", n.pool2_out),
-          read("fc1", n.fc1_out),
-          read("fc2", n.fc2_out),
-          read("probabilities", n.probabilities)};
+  return outputs_of_steps(n, image);
 }
 
 std::map<std::string, std::string> facts_of(const CudnnNetwork& n) {
-  auto facts = n.session.facts(n.probabilities.values);
+  auto facts = n.session_.facts(n.probabilities_.values);
   const auto tell = [&](const char* name, const CudnnNetwork::Convolution& layer) {
     facts[name] = kAlgorithmNames[layer.algorithm];
     if (layer.refused) facts[name] += ", since cuDNN refuses implicit precomputed gemm here";
-    if (n.variant == "fused") facts[name] += ", with its bias in one call";
+    if (n.variant_ == "fused") facts[name] += ", with its bias in one call";
   };
-  tell("conv1", n.conv1);
-  tell("conv2", n.conv2);
-  facts["math"] = n.variant == "tf32" ? "TF32 allowed" : "float32";
-  facts["launch"] = n.graph                ? "one CUDA graph"
-                    : n.variant == "fused" ? "12 calls on a stream"
-                                           : "14 calls on a stream";
-  facts["workspace"] = std::to_string(n.convolution_workspace.bytes()) + " bytes";
+  tell("conv1", n.conv1_);
+  tell("conv2", n.conv2_);
+  facts["math"] = n.variant_ == "tf32" ? "TF32 allowed" : "float32";
+  facts["launch"] = launch_of(n);
+  facts["workspace"] = std::to_string(n.convolution_workspace_.bytes()) + " bytes";
   return facts;
 }
 
 std::map<std::string, double> profile_of(CudnnNetwork& n, const float* image, int calls) {
-  return profile_stages(n, image, bool(n.graph), calls);
+  return profile_stages(n, image, calls);
 }
 
-// cudnn:graph_api
-// ----------------------------------------------------------------------------------
+// cudnn:graph_api ---------------------------------------------------------------------------------
 
 std::vector<Layer> layers_of(CudnnGraphApiNetwork& n, const float* image) {
-  float probabilities[kClasses];
-  n.infer(image, probabilities);
-  const auto read = [&](const char* name, const cuda::DeviceFloats& values) {
-    return Layer{name, values.to_host(n.stream)};
-  };
-  return {read("conv1", n.conv1_out),
-          read("pool1", n.pool1_out),
-          read("conv2", n.conv2_out),
-          read("pool2", n.pool2_out),
-          read("fc1", n.fc1_out),
-          read("fc2", n.fc2_out),
-          read("probabilities", n.probabilities)};
+  return outputs_of_steps(n, image);
 }
 
 std::map<std::string, std::string> facts_of(const CudnnGraphApiNetwork& n) {
-  auto facts = n.session.facts(n.probabilities);
+  auto facts = n.session_.facts(n.probabilities_);
   std::size_t workspace = 0;
-  const auto tell = [&](const char* layer, const CudnnGraphApiNetwork::Step& step) {
-    facts[layer] = "engine " + std::to_string(step.plan.engine);
-    workspace += step.plan.workspace_bytes;
+  const auto tell = [&](const char* name, const CudnnGraphApiNetwork::Planned& layer) {
+    facts[name] = "engine " + std::to_string(layer.plan.engine);
+    workspace += layer.plan.workspace_bytes;
   };
-  tell("conv1", n.conv1);
-  tell("pool1", n.pool1);
-  tell("conv2", n.conv2);
-  tell("pool2", n.pool2);
+  tell("conv1", n.conv1_);
+  tell("pool1", n.pool1_);
+  tell("conv2", n.conv2_);
+  tell("pool2", n.pool2_);
   for (const char* layer : {"conv1", "conv2"}) facts[layer] += ", with its bias in one plan";
   facts["math"] = "float32";
-  facts["launch"] = n.graph ? "one CUDA graph" : "12 calls on a stream";
+  facts["launch"] = launch_of(n);
   facts["workspace"] = std::to_string(workspace) + " bytes";
   return facts;
 }
 
 std::map<std::string, double> profile_of(CudnnGraphApiNetwork& n, const float* image, int calls) {
-  return profile_stages(n, image, bool(n.graph), calls);
+  return profile_stages(n, image, calls);
 }
 
-// cuda, cuda:cudagraph, cuda:mapped
-// -------------------------------------------------------------------
+// cuda, cuda:cudagraph, cuda:mapped ---------------------------------------------------------------
 
 std::vector<Layer> layers_of(FusedNetwork& n, const float* image) {
   std::vector<float> probabilities(kClasses);
   n.infer(image, probabilities.data());
-  std::vector<Layer> layers = n.memory.read(n.stream);
+  std::vector<Layer> layers = n.memory_.read(n.stream_);
   layers.push_back({"probabilities", probabilities});
   return layers;
 }
 
 std::map<std::string, std::string> facts_of(const FusedNetwork& n) {
-  auto facts = n.session.facts(n.memory.outputs().fc2);
-  facts["kernels"] = n.code.once ? "1, a cluster of " + std::to_string(gpu::kBlocks) + " blocks"
-                                 : "3: conv1+pool+conv2+pool, fc1+ReLU, fc2+softmax";
+  auto facts = n.session_.facts(n.memory_.outputs().fc2);
+  facts["kernels"] = n.code_.once ? "1, a cluster of " + std::to_string(gpu::kBlocks) + " blocks"
+                                  : "3: conv1+pool+conv2+pool, fc1+ReLU, fc2+softmax";
   facts["kernels"] += ", compiled by NVRTC";
   facts["math"] = "float32";
-  facts["launch"] = n.graph ? "one CUDA graph" : "5 calls on a stream";
-  facts["copies"] = n.mapped ? "none: the kernels use host memory" : "2";
+  facts["launch"] = launch_of(n);
+  facts["copies"] = n.mapped_ ? "none: the kernels use host memory" : "2";
   return facts;
 }
 
 std::map<std::string, double> profile_of(FusedNetwork& n, const float* image, int calls) {
-  return profile_stages(n, image, bool(n.graph), calls);
+  return profile_stages(n, image, calls);
 }
 
 // cuda:persistent ---------------------------------------------------------------------------------

@@ -116,47 +116,78 @@ CudnnNetwork::FullyConnected::FullyConnected(cudaStream_t stream, int inputs, in
 
 CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const std::string& chosen,
                            int at_once)
-    : session(opened),
-      variant(chosen),
-      images(at_once),
-      conv1(stream, 1, kConv1Channels, w.conv1_weight, w.conv1_bias, math),
-      conv2(stream, kConv1Channels, kConv2Channels, w.conv2_weight, w.conv2_bias, math),
-      fc1(stream, kFc1Inputs, kFc1Outputs, w.fc1_weight, w.fc1_bias),
-      fc2(stream, kFc1Outputs, kClasses, w.fc2_weight, w.fc2_bias),
-      max_pooling(describe_max_pooling()),
-      relu(describe_activation(CUDNN_ACTIVATION_RELU)),
-      identity(describe_activation(CUDNN_ACTIVATION_IDENTITY)) {
-  if (variant == "tf32") {
+    : session_(opened),
+      variant_(chosen),
+      images_(at_once),
+      conv1_(stream_, 1, kConv1Channels, w.conv1_weight, w.conv1_bias, math_),
+      conv2_(stream_, kConv1Channels, kConv2Channels, w.conv2_weight, w.conv2_bias, math_),
+      fc1_(stream_, kFc1Inputs, kFc1Outputs, w.fc1_weight, w.fc1_bias),
+      fc2_(stream_, kFc1Outputs, kClasses, w.fc2_weight, w.fc2_bias),
+      max_pooling_(describe_max_pooling()),
+      relu_(describe_activation(CUDNN_ACTIVATION_RELU)),
+      identity_(describe_activation(CUDNN_ACTIVATION_IDENTITY)) {
+  if (variant_ == "tf32") {
     cuda::require_tf32();
   } else {
     cuda::require_float32();
   }
-  LENET_CHECK(cudnnCreate(cudnn.put()));
-  LENET_CHECK(cudnnSetStream(cudnn, stream));
-  LENET_CHECK(cublasCreate(cublas.put()));
-  LENET_CHECK(cublasSetStream(cublas, stream));
+  LENET_CHECK(cudnnCreate(cudnn_.put()));
+  LENET_CHECK(cudnnSetStream(cudnn_, stream_));
+  LENET_CHECK(cublasCreate(cublas_.put()));
+  LENET_CHECK(cublasSetStream(cublas_, stream_));
   LENET_CHECK(cublasSetMathMode(
-      cublas, variant == "tf32" ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
+      cublas_, variant_ == "tf32" ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
 
-  choose_algorithm(conv1, image, conv1_out);
-  choose_algorithm(conv2, pool1_out, conv2_out);
-  const std::size_t bytes = std::max(workspace_bytes(conv1, image, conv1_out),
-                                     workspace_bytes(conv2, pool1_out, conv2_out));
-  if (bytes != 0) convolution_workspace = DeviceFloats((bytes + 3) / 4);
+  choose_algorithm(conv1_, image_, conv1_out_);
+  choose_algorithm(conv2_, pool1_out_, conv2_out_);
+  const std::size_t bytes = std::max(workspace_bytes(conv1_, image_, conv1_out_),
+                                     workspace_bytes(conv2_, pool1_out_, conv2_out_));
+  if (bytes != 0) convolution_workspace_ = DeviceFloats((bytes + 3) / 4);
 
   // cuBLAS would otherwise allocate its own when it first needs it: maybe while we capture.
-  cublas_workspace = DeviceFloats(cuda::kCublasWorkspaceBytes / sizeof(float));
-  LENET_CHECK(cublasSetWorkspace(cublas, cublas_workspace, cublas_workspace.bytes()));
+  cublas_workspace_ = DeviceFloats(cuda::kCublasWorkspaceBytes / sizeof(float));
+  LENET_CHECK(cublasSetWorkspace(cublas_, cublas_workspace_, cublas_workspace_.bytes()));
 
   warm_up();  // it loads the kernels, which a capture must not
-  if (variant == "cudagraph") {
-    graph = cuda::capture(stream, [this] {
+  if (variant_ == "cudagraph") {
+    graph_ = cuda::capture(stream_, [this] {
       copy_in();
       compute();
       copy_out();
     });
     warm_up();  // it brings the graph to the GPU, for which the first launch pays
   }
+}
+
+std::vector<cuda::Step> CudnnNetwork::make_steps() {
+  const int convolution_calls = variant_ == "fused" ? 1 : 2;
+  return {
+      {"conv1", convolution_calls, [this] { convolve(conv1_, image_, conv1_out_); },
+       conv1_out_.values},
+      {"pool1", 1, [this] { pool(conv1_out_, pool1_out_); }, pool1_out_.values},
+      {"conv2", convolution_calls, [this] { convolve(conv2_, pool1_out_, conv2_out_); },
+       conv2_out_.values},
+      {"pool2", 1, [this] { pool(conv2_out_, pool2_out_); }, pool2_out_.values},
+      {"fc1", 3,
+       [this] {
+         connect(fc1_, pool2_out_, fc1_out_);
+         rectify(fc1_out_.shape, fc1_out_.values);
+       },
+       fc1_out_.values},
+      {"fc2", 2, [this] { connect(fc2_, fc1_out_, fc2_out_); }, fc2_out_.values},
+      // softmax
+      {"probabilities", 1,
+       [this] {
+         LENET_CHECK(cudnnSoftmaxForward(cudnn_, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
+                                         &kOne, fc2_out_.shape, fc2_out_.values, &kZero,
+                                         probabilities_.shape, probabilities_.values));
+       },
+       probabilities_.values},
+  };
+}
+
+cuda::Step CudnnNetwork::trivial() {
+  return {"", 1, [this] { rectify(fc2_out_.shape, image_.values); }, image_.values};
 }
 
 void CudnnNetwork::warm_up() {
@@ -171,10 +202,11 @@ void CudnnNetwork::warm_up() {
 /// workspace_bytes() asks.
 void CudnnNetwork::choose_algorithm(Convolution& layer, const Activation& input,
                                     const Activation& output) {
-  if (variant != "find") {
+  if (variant_ != "find") {
     std::size_t bytes = 0;
     const cudnnStatus_t status = cudnnGetConvolutionForwardWorkspaceSize(
-        cudnn, input.shape, layer.filter, layer.convolution, output.shape, layer.algorithm, &bytes);
+        cudnn_, input.shape, layer.filter, layer.convolution, output.shape, layer.algorithm,
+        &bytes);
     layer.refused = cuda::is_not_supported(status);
     if (layer.refused) layer.algorithm = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM;
     return;
@@ -192,11 +224,11 @@ void CudnnNetwork::choose_algorithm(Convolution& layer, const Activation& input,
 std::vector<cudnnConvolutionFwdAlgoPerf_t> CudnnNetwork::measure_algorithms(
     const Convolution& layer, const Activation& input, const Activation& output) {
   int count = 0;
-  LENET_CHECK(cudnnGetConvolutionForwardAlgorithmMaxCount(cudnn, &count));
+  LENET_CHECK(cudnnGetConvolutionForwardAlgorithmMaxCount(cudnn_, &count));
   std::vector<cudnnConvolutionFwdAlgoPerf_t> listed(static_cast<std::size_t>(count));
   const int room = count;
   for (int time = 0; time < 2; ++time) {
-    LENET_CHECK(cudnnFindConvolutionForwardAlgorithm(cudnn, input.shape, layer.filter,
+    LENET_CHECK(cudnnFindConvolutionForwardAlgorithm(cudnn_, input.shape, layer.filter,
                                                      layer.convolution, output.shape, room, &count,
                                                      listed.data()));
   }
@@ -208,71 +240,66 @@ std::size_t CudnnNetwork::workspace_bytes(const Convolution& layer, const Activa
                                           const Activation& output) {
   std::size_t bytes = 0;
   LENET_CHECK(cudnnGetConvolutionForwardWorkspaceSize(
-      cudnn, input.shape, layer.filter, layer.convolution, output.shape, layer.algorithm, &bytes));
+      cudnn_, input.shape, layer.filter, layer.convolution, output.shape, layer.algorithm, &bytes));
   return bytes;
 }
 
 // 4  a call ---------------------------------------------------------------------------------------
 
 void CudnnNetwork::infer(const float* pixels, float* ten, int count) {
-  std::copy_n(pixels, count * kImagePixels, static_cast<float*>(host_image));
-  if (graph) {
-    LENET_CHECK(cudaGraphLaunch(graph, stream));
+  std::copy_n(pixels, count * kImagePixels, static_cast<float*>(host_image_));
+  if (graph_) {
+    LENET_CHECK(cudaGraphLaunch(graph_, stream_));
   } else {
     copy_in();
     compute();
     copy_out();
   }
-  LENET_CHECK(cudaStreamSynchronize(stream));
-  std::copy_n(static_cast<const float*>(host_probabilities), count * kClasses, ten);
+  LENET_CHECK(cudaStreamSynchronize(stream_));
+  std::copy_n(static_cast<const float*>(host_probabilities_), count * kClasses, ten);
 }
 
 void CudnnNetwork::copy_in() {
-  LENET_CHECK(cudaMemcpyAsync(image.values, host_image, host_image.bytes(), cudaMemcpyHostToDevice,
-                              stream));
+  LENET_CHECK(cudaMemcpyAsync(image_.values, host_image_, host_image_.bytes(),
+                              cudaMemcpyHostToDevice, stream_));
 }
 
 void CudnnNetwork::compute() {
-  convolve(conv1, image, conv1_out);
-  pool(conv1_out, pool1_out);  // pool1
-  convolve(conv2, pool1_out, conv2_out);
-  pool(conv2_out, pool2_out);  // pool2
-  connect(fc1, pool2_out, fc1_out);
-  // fc1
-  LENET_CHECK(cudnnActivationForward(cudnn, relu, &kOne, fc1_out.shape, fc1_out.values, &kZero,
-                                     fc1_out.shape, fc1_out.values));
-  connect(fc2, fc1_out, fc2_out);
-  LENET_CHECK(cudnnSoftmaxForward(cudnn, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, &kOne,
-                                  fc2_out.shape, fc2_out.values, &kZero, probabilities.shape,
-                                  probabilities.values));
+  for (const cuda::Step& step : steps_) step.put();
 }
 
 void CudnnNetwork::copy_out() {
-  LENET_CHECK(cudaMemcpyAsync(host_probabilities, probabilities.values, host_probabilities.bytes(),
-                              cudaMemcpyDeviceToHost, stream));
+  LENET_CHECK(cudaMemcpyAsync(host_probabilities_, probabilities_.values,
+                              host_probabilities_.bytes(), cudaMemcpyDeviceToHost, stream_));
 }
 
 // conv1 and conv2
 void CudnnNetwork::convolve(const Convolution& layer, const Activation& input, Activation& output) {
-  if (variant == "fused") {
+  if (variant_ == "fused") {
     LENET_CHECK(cudnnConvolutionBiasActivationForward(
-        cudnn, &kOne, input.shape, input.values, layer.filter, layer.weight, layer.convolution,
-        layer.algorithm, convolution_workspace, convolution_workspace.bytes(), &kZero, output.shape,
-        output.values, layer.bias_shape, layer.bias, identity, output.shape, output.values));
+        cudnn_, &kOne, input.shape, input.values, layer.filter, layer.weight, layer.convolution,
+        layer.algorithm, convolution_workspace_, convolution_workspace_.bytes(), &kZero,
+        output.shape, output.values, layer.bias_shape, layer.bias, identity_, output.shape,
+        output.values));
     return;
   }
-  LENET_CHECK(cudnnConvolutionForward(cudnn, &kOne, input.shape, input.values, layer.filter,
+  LENET_CHECK(cudnnConvolutionForward(cudnn_, &kOne, input.shape, input.values, layer.filter,
                                       layer.weight, layer.convolution, layer.algorithm,
-                                      convolution_workspace, convolution_workspace.bytes(), &kZero,
-                                      output.shape, output.values));
-  LENET_CHECK(cudnnAddTensor(cudnn, &kOne, layer.bias_shape, layer.bias, &kOne, output.shape,
+                                      convolution_workspace_, convolution_workspace_.bytes(),
+                                      &kZero, output.shape, output.values));
+  LENET_CHECK(cudnnAddTensor(cudnn_, &kOne, layer.bias_shape, layer.bias, &kOne, output.shape,
                              output.values));
 }
 
 // pool1 and pool2
 void CudnnNetwork::pool(const Activation& input, Activation& output) {
-  LENET_CHECK(cudnnPoolingForward(cudnn, max_pooling, &kOne, input.shape, input.values, &kZero,
+  LENET_CHECK(cudnnPoolingForward(cudnn_, max_pooling_, &kOne, input.shape, input.values, &kZero,
                                   output.shape, output.values));
+}
+
+// fc1
+void CudnnNetwork::rectify(const TensorDescriptor& shape, DeviceFloats& values) {
+  LENET_CHECK(cudnnActivationForward(cudnn_, relu_, &kOne, shape, values, &kZero, shape, values));
 }
 
 /// cuBLAS counts by columns, so our row-major outputs x inputs is its transposed inputs x outputs.
@@ -280,15 +307,15 @@ void CudnnNetwork::pool(const Activation& input, Activation& output) {
 // fc1 and fc2
 void CudnnNetwork::connect(const FullyConnected& layer, const Activation& input,
                            Activation& output) {
-  if (images == 1) {
-    LENET_CHECK(cublasSgemv(cublas, CUBLAS_OP_T, layer.inputs, layer.outputs, &kOne, layer.weight,
+  if (images_ == 1) {
+    LENET_CHECK(cublasSgemv(cublas_, CUBLAS_OP_T, layer.inputs, layer.outputs, &kOne, layer.weight,
                             layer.inputs, input.values, 1, &kZero, output.values, 1));
   } else {
-    LENET_CHECK(cublasSgemm(cublas, CUBLAS_OP_T, CUBLAS_OP_N, layer.outputs, images, layer.inputs,
+    LENET_CHECK(cublasSgemm(cublas_, CUBLAS_OP_T, CUBLAS_OP_N, layer.outputs, images_, layer.inputs,
                             &kOne, layer.weight, layer.inputs, input.values, layer.inputs, &kZero,
                             output.values, layer.outputs));
   }
-  LENET_CHECK(cudnnAddTensor(cudnn, &kOne, layer.bias_shape, layer.bias, &kOne, output.shape,
+  LENET_CHECK(cudnnAddTensor(cudnn_, &kOne, layer.bias_shape, layer.bias, &kOne, output.shape,
                              output.values));
 }
 

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 #include <cudnn.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,8 @@ constexpr const char* kAlgorithmNames[CUDNN_CONVOLUTION_FWD_ALGO_COUNT] = {
     "implicit gemm", "implicit precomputed gemm", "gemm", "direct", "fft", "fft tiling",
     "winograd",      "winograd nonfused"};
 
-/// Its variant is "" (algorithm named by hand), "find", "fused", "tf32" or "cudagraph".
-struct CudnnNetwork {
+class CudnnNetwork {
+ public:
   template <class Handle, auto destroy>
   using Owner = cuda::Owner<Handle, destroy>;
   using CudnnHandle = Owner<cudnnHandle_t, cudnnDestroy>;
@@ -32,6 +33,31 @@ struct CudnnNetwork {
   using PoolingDescriptor = Owner<cudnnPoolingDescriptor_t, cudnnDestroyPoolingDescriptor>;
   using ActivationDescriptor = Owner<cudnnActivationDescriptor_t, cudnnDestroyActivationDescriptor>;
 
+  /// A network is built for a number of images a call, as its tensors and graph are.
+  static constexpr int kMostImages = 1024;
+  /// Its variant is "" (algorithm named by hand), "find", "fused", "tf32" or "cudagraph".
+  CudnnNetwork(const cuda::Session& session, const Weights& weights, const std::string& variant,
+               int images = 1);
+  CudnnNetwork(const CudnnNetwork&) = delete;  // its steps refer to it
+  CudnnNetwork& operator=(const CudnnNetwork&) = delete;
+
+  /// `count` images, at most as many as it is built for.
+  void infer(const float* pixels, float* ten, int count = 1);
+
+  // The stages of a call, each put on the stream and not waited for.
+  void copy_in();
+  void compute();
+  void copy_out();
+
+  const std::vector<cuda::Step>& steps() const { return steps_; }
+  /// The cheapest call there is: it leaves the first ten pixels of an image as they are.
+  cuda::Step trivial();
+  const cuda::DeviceFloats& image() const { return image_.values; }
+  const cuda::Session& session() const { return session_; }
+  bool is_captured() const { return bool(graph_); }
+  friend std::map<std::string, std::string> facts_of(const CudnnNetwork& network);
+
+ private:
   /// What goes from one layer to the next, of all images of a call.
   struct Activation {
     Activation(int images, int channels, int side);
@@ -61,20 +87,12 @@ struct CudnnNetwork {
     cuda::DeviceFloats weight, bias;
   };
 
-  /// A network is built for a number of images a call, as its tensors and graph are.
-  static constexpr int kMostImages = 1024;
-  CudnnNetwork(const cuda::Session& session, const Weights& weights, const std::string& variant,
-               int images = 1);
-
-  /// `count` images, at most as many as it is built for.
-  void infer(const float* pixels, float* ten, int count = 1);
+  std::vector<cuda::Step> make_steps();
   void warm_up();
-  void copy_in();
-  void compute();
-  void copy_out();
   void convolve(const Convolution& layer, const Activation& input, Activation& output);
   void pool(const Activation& input, Activation& output);
   void connect(const FullyConnected& layer, const Activation& input, Activation& output);
+  void rectify(const TensorDescriptor& shape, cuda::DeviceFloats& values);
   void choose_algorithm(Convolution& layer, const Activation& input, const Activation& output);
   std::vector<cudnnConvolutionFwdAlgoPerf_t> measure_algorithms(const Convolution& layer,
                                                                 const Activation& input,
@@ -82,32 +100,33 @@ struct CudnnNetwork {
   std::size_t workspace_bytes(const Convolution& layer, const Activation& input,
                               const Activation& output);
 
-  const cuda::Session& session;
-  std::string variant;
-  int images;
-  cudaStream_t stream = session.stream();
-  CudnnHandle cudnn;
-  CublasHandle cublas;
+  const cuda::Session& session_;
+  std::string variant_;
+  int images_;
+  cudaStream_t stream_ = session_.stream();
+  CudnnHandle cudnn_;
+  CublasHandle cublas_;
 
   // Since Ampere, cuDNN's default math rounds float32 to the 10 bits of TF32: only where asked.
-  cudnnMathType_t math = variant == "tf32" ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
-  Convolution conv1, conv2;
-  FullyConnected fc1, fc2;
-  PoolingDescriptor max_pooling;
-  ActivationDescriptor relu, identity;
+  cudnnMathType_t math_ = variant_ == "tf32" ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+  Convolution conv1_, conv2_;
+  FullyConnected fc1_, fc2_;
+  PoolingDescriptor max_pooling_;
+  ActivationDescriptor relu_, identity_;
 
-  cuda::PinnedFloats host_image{std::size_t(images) * kImagePixels};
-  cuda::PinnedFloats host_probabilities{std::size_t(images) * kClasses};
-  Activation image{images, 1, kImageSide};
-  Activation conv1_out{images, kConv1Channels, kConv1Side};
-  Activation pool1_out{images, kConv1Channels, kPool1Side};
-  Activation conv2_out{images, kConv2Channels, kConv2Side};
-  Activation pool2_out{images, kConv2Channels, kPool2Side};
-  Activation fc1_out{images, kFc1Outputs, 1}, fc2_out{images, kClasses, 1};
-  Activation probabilities{images, kClasses, 1};
-  cuda::DeviceFloats convolution_workspace, cublas_workspace;
+  cuda::PinnedFloats host_image_{std::size_t(images_) * kImagePixels};
+  cuda::PinnedFloats host_probabilities_{std::size_t(images_) * kClasses};
+  Activation image_{images_, 1, kImageSide};
+  Activation conv1_out_{images_, kConv1Channels, kConv1Side};
+  Activation pool1_out_{images_, kConv1Channels, kPool1Side};
+  Activation conv2_out_{images_, kConv2Channels, kConv2Side};
+  Activation pool2_out_{images_, kConv2Channels, kPool2Side};
+  Activation fc1_out_{images_, kFc1Outputs, 1}, fc2_out_{images_, kClasses, 1};
+  Activation probabilities_{images_, kClasses, 1};
+  cuda::DeviceFloats convolution_workspace_, cublas_workspace_;
 
-  cuda::GraphExec graph;
+  const std::vector<cuda::Step> steps_ = make_steps();
+  cuda::GraphExec graph_;
 };
 
 }  // namespace lenet

@@ -3,7 +3,7 @@
 // (cudnn_plan.cpp). A convolution and its bias are one graph, so one plan and one call, where
 // `cudnn` needs two.
 //
-//   1  steps           a plan that has run, with what a call of it needs
+//   1  plans           a plan that has run, with what a call of it needs
 //   2  the rest        what has no graph here is called as in `cudnn`
 //   3  the network     plans, buffers and the pointers of a call, all made once
 //   4  a call          copy in, ten calls, copy out, wait
@@ -25,10 +25,10 @@ using cuda::kInput;
 using cuda::kOutput;
 using cuda::kWeight;
 
-// 1  steps ----------------------------------------------------------------------------------------
+// 1  plans ----------------------------------------------------------------------------------------
 
-CudnnGraphApiNetwork::Step::Step(cudnnHandle_t handle, cudaStream_t stream, const char* name,
-                                 cuda::OperationGraph graph, const cuda::Tensors& tensors) {
+CudnnGraphApiNetwork::Planned::Planned(cudnnHandle_t handle, cudaStream_t stream, const char* name,
+                                       cuda::OperationGraph graph, const cuda::Tensors& tensors) {
   plan = cuda::choose(handle, name, std::move(graph), [&](const cuda::Plan& candidate) {
     const std::size_t floats = (candidate.workspace_bytes + 3) / 4;
     workspace = floats != 0 ? DeviceFloats(floats) : DeviceFloats();
@@ -94,37 +94,39 @@ CudnnGraphApiNetwork::FullyConnected::FullyConnected(cudaStream_t stream, int im
 
 CudnnGraphApiNetwork::CudnnGraphApiNetwork(const cuda::Session& opened, const Weights& w,
                                            const std::string& variant, int n)
-    : session(opened),
-      cudnn(open_cudnn(stream)),
-      images(n),
-      conv1_weight(stream, w.conv1_weight, kConv1Channels * kKernelSide * kKernelSide),
-      conv1_bias(stream, w.conv1_bias, kConv1Channels),
-      conv2_weight(stream, w.conv2_weight,
-                   kConv2Channels * kConv1Channels * kKernelSide * kKernelSide),
-      conv2_bias(stream, w.conv2_bias, kConv2Channels),
-      fc1(stream, n, kFc1Inputs, kFc1Outputs, w.fc1_weight, w.fc1_bias),
-      fc2(stream, n, kFc1Outputs, kClasses, w.fc2_weight, w.fc2_bias),
-      relu(describe_relu()),
-      conv1(cudnn, stream, "conv1", cuda::convolve_and_add_bias(n, 1, kImageSide, kConv1Channels),
-            {{kInput, kWeight, kBias, kOutput}, {image, conv1_weight, conv1_bias, conv1_out}}),
-      pool1(cudnn, stream, "pool1", cuda::pool(n, kConv1Channels, kConv1Side),
-            {{kInput, kOutput}, {conv1_out, pool1_out}}),
-      conv2(cudnn, stream, "conv2",
-            cuda::convolve_and_add_bias(n, kConv1Channels, kPool1Side, kConv2Channels),
-            {{kInput, kWeight, kBias, kOutput}, {pool1_out, conv2_weight, conv2_bias, conv2_out}}),
-      pool2(cudnn, stream, "pool2", cuda::pool(n, kConv2Channels, kConv2Side),
-            {{kInput, kOutput}, {conv2_out, pool2_out}}) {
+    : session_(opened),
+      cudnn_(open_cudnn(stream_)),
+      images_(n),
+      conv1_weight_(stream_, w.conv1_weight, kConv1Channels * kKernelSide * kKernelSide),
+      conv1_bias_(stream_, w.conv1_bias, kConv1Channels),
+      conv2_weight_(stream_, w.conv2_weight,
+                    kConv2Channels * kConv1Channels * kKernelSide * kKernelSide),
+      conv2_bias_(stream_, w.conv2_bias, kConv2Channels),
+      fc1_(stream_, n, kFc1Inputs, kFc1Outputs, w.fc1_weight, w.fc1_bias),
+      fc2_(stream_, n, kFc1Outputs, kClasses, w.fc2_weight, w.fc2_bias),
+      relu_(describe_relu()),
+      conv1_(cudnn_, stream_, "conv1",
+             cuda::convolve_and_add_bias(n, 1, kImageSide, kConv1Channels),
+             {{kInput, kWeight, kBias, kOutput}, {image_, conv1_weight_, conv1_bias_, conv1_out_}}),
+      pool1_(cudnn_, stream_, "pool1", cuda::pool(n, kConv1Channels, kConv1Side),
+             {{kInput, kOutput}, {conv1_out_, pool1_out_}}),
+      conv2_(cudnn_, stream_, "conv2",
+             cuda::convolve_and_add_bias(n, kConv1Channels, kPool1Side, kConv2Channels),
+             {{kInput, kWeight, kBias, kOutput},
+              {pool1_out_, conv2_weight_, conv2_bias_, conv2_out_}}),
+      pool2_(cudnn_, stream_, "pool2", cuda::pool(n, kConv2Channels, kConv2Side),
+             {{kInput, kOutput}, {conv2_out_, pool2_out_}}) {
   cuda::require_float32();
-  LENET_CHECK(cublasCreate(cublas.put()));
-  LENET_CHECK(cublasSetStream(cublas, stream));
-  LENET_CHECK(cublasSetMathMode(cublas, CUBLAS_DEFAULT_MATH));  // float32, no TF32
-  LENET_CHECK(cublasSetWorkspace(cublas, cublas_workspace, cublas_workspace.bytes()));
+  LENET_CHECK(cublasCreate(cublas_.put()));
+  LENET_CHECK(cublasSetStream(cublas_, stream_));
+  LENET_CHECK(cublasSetMathMode(cublas_, CUBLAS_DEFAULT_MATH));  // float32, no TF32
+  LENET_CHECK(cublasSetWorkspace(cublas_, cublas_workspace_, cublas_workspace_.bytes()));
 
   const std::vector<float> blank(kImagePixels);
   float ten[kClasses];
   infer(blank.data(), ten);  // it loads the other kernels, which a capture must not
   if (variant == "cudagraph") {
-    graph = cuda::capture(stream, [this] {
+    graph_ = cuda::capture(stream_, [this] {
       copy_in();
       compute();
       copy_out();
@@ -133,48 +135,70 @@ CudnnGraphApiNetwork::CudnnGraphApiNetwork(const cuda::Session& opened, const We
   }
 }
 
+std::vector<cuda::Step> CudnnGraphApiNetwork::make_steps() {
+  return {
+      {"conv1", 1, [this] { execute(conv1_); }, conv1_out_},
+      {"pool1", 1, [this] { execute(pool1_); }, pool1_out_},
+      {"conv2", 1, [this] { execute(conv2_); }, conv2_out_},
+      {"pool2", 1, [this] { execute(pool2_); }, pool2_out_},
+      {"fc1", 3,
+       [this] {
+         connect(fc1_, pool2_out_, fc1_out_);
+         rectify(fc1_.output_shape, fc1_out_);
+       },
+       fc1_out_},
+      {"fc2", 2, [this] { connect(fc2_, fc1_out_, fc2_out_); }, fc2_out_},
+      // softmax
+      {"probabilities", 1,
+       [this] {
+         LENET_CHECK(cudnnSoftmaxForward(cudnn_, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
+                                         &kOne, fc2_.output_shape, fc2_out_, &kZero,
+                                         fc2_.output_shape, probabilities_));
+       },
+       probabilities_},
+  };
+}
+
+cuda::Step CudnnGraphApiNetwork::trivial() {
+  return {"", 1, [this] { rectify(fc2_.output_shape, image_); }, image_};
+}
+
 // 4  a call ---------------------------------------------------------------------------------------
 
 void CudnnGraphApiNetwork::infer(const float* pixels, float* ten, int count) {
-  std::copy_n(pixels, count * kImagePixels, static_cast<float*>(host_image));
-  if (graph) {
-    LENET_CHECK(cudaGraphLaunch(graph, stream));
+  std::copy_n(pixels, count * kImagePixels, static_cast<float*>(host_image_));
+  if (graph_) {
+    LENET_CHECK(cudaGraphLaunch(graph_, stream_));
   } else {
     copy_in();
     compute();
     copy_out();
   }
-  LENET_CHECK(cudaStreamSynchronize(stream));
-  std::copy_n(static_cast<const float*>(host_probabilities), count * kClasses, ten);
+  LENET_CHECK(cudaStreamSynchronize(stream_));
+  std::copy_n(static_cast<const float*>(host_probabilities_), count * kClasses, ten);
 }
 
 void CudnnGraphApiNetwork::copy_in() {
   LENET_CHECK(
-      cudaMemcpyAsync(image, host_image, host_image.bytes(), cudaMemcpyHostToDevice, stream));
+      cudaMemcpyAsync(image_, host_image_, host_image_.bytes(), cudaMemcpyHostToDevice, stream_));
 }
 
 void CudnnGraphApiNetwork::compute() {
-  execute(conv1);
-  execute(pool1);
-  execute(conv2);
-  execute(pool2);
-  connect(fc1, pool2_out, fc1_out);
-  // fc1
-  LENET_CHECK(cudnnActivationForward(cudnn, relu, &kOne, fc1.output_shape, fc1_out, &kZero,
-                                     fc1.output_shape, fc1_out));
-  connect(fc2, fc1_out, fc2_out);
-  LENET_CHECK(cudnnSoftmaxForward(cudnn, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, &kOne,
-                                  fc2.output_shape, fc2_out, &kZero, fc2.output_shape,
-                                  probabilities));
+  for (const cuda::Step& step : steps_) step.put();
 }
 
 void CudnnGraphApiNetwork::copy_out() {
-  LENET_CHECK(cudaMemcpyAsync(host_probabilities, probabilities, host_probabilities.bytes(),
-                              cudaMemcpyDeviceToHost, stream));
+  LENET_CHECK(cudaMemcpyAsync(host_probabilities_, probabilities_, host_probabilities_.bytes(),
+                              cudaMemcpyDeviceToHost, stream_));
 }
 
-void CudnnGraphApiNetwork::execute(const Step& step) {
-  LENET_CHECK(cudnnBackendExecute(cudnn, step.plan.executable, step.pointers));
+void CudnnGraphApiNetwork::execute(const Planned& layer) {
+  LENET_CHECK(cudnnBackendExecute(cudnn_, layer.plan.executable, layer.pointers));
+}
+
+// fc1
+void CudnnGraphApiNetwork::rectify(const TensorDescriptor& shape, DeviceFloats& values) {
+  LENET_CHECK(cudnnActivationForward(cudnn_, relu_, &kOne, shape, values, &kZero, shape, values));
 }
 
 /// cuBLAS counts by columns, so our row-major outputs x inputs is its transposed inputs x outputs.
@@ -183,14 +207,14 @@ void CudnnGraphApiNetwork::execute(const Step& step) {
 void CudnnGraphApiNetwork::connect(const FullyConnected& layer, const DeviceFloats& input,
                                    DeviceFloats& output) {
   if (layer.images == 1) {
-    LENET_CHECK(cublasSgemv(cublas, CUBLAS_OP_T, layer.inputs, layer.outputs, &kOne, layer.weight,
+    LENET_CHECK(cublasSgemv(cublas_, CUBLAS_OP_T, layer.inputs, layer.outputs, &kOne, layer.weight,
                             layer.inputs, input, 1, &kZero, output, 1));
   } else {
-    LENET_CHECK(cublasSgemm(cublas, CUBLAS_OP_T, CUBLAS_OP_N, layer.outputs, layer.images,
+    LENET_CHECK(cublasSgemm(cublas_, CUBLAS_OP_T, CUBLAS_OP_N, layer.outputs, layer.images,
                             layer.inputs, &kOne, layer.weight, layer.inputs, input, layer.inputs,
                             &kZero, output, layer.outputs));
   }
-  LENET_CHECK(cudnnAddTensor(cudnn, &kOne, layer.bias_shape, layer.bias, &kOne, layer.output_shape,
+  LENET_CHECK(cudnnAddTensor(cudnn_, &kOne, layer.bias_shape, layer.bias, &kOne, layer.output_shape,
                              output));
 }
 

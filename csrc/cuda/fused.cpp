@@ -39,19 +39,48 @@ FusedNetwork::Boundary::Boundary() {
 
 FusedNetwork::FusedNetwork(const cuda::Session& opened, const Weights& from,
                            const std::string& variant)
-    : session(opened),
-      mapped(variant == "mapped"),
-      code(session, mapped),
+    : session_(opened),
+      mapped_(variant == "mapped"),
+      code_(session_, mapped_),
       // load
-      weights(stream, from, code.once ? cuda::Fc1Order::kByThread : cuda::Fc1Order::kByOutput) {
+      weights_(stream_, from, code_.once ? cuda::Fc1Order::kByThread : cuda::Fc1Order::kByOutput) {
   warm_up();  // it brings the code to the GPU, which a capture must not
   if (variant.empty()) return;
-  graph = cuda::capture(stream, [this] {
+  graph_ = cuda::capture(stream_, [this] {
     copy_in();
     compute();
     copy_out();
   });
   warm_up();  // it brings the graph to the GPU, for which the first launch pays
+}
+
+/// The kernel of a cluster leaves the ten probabilities in host memory alone.
+std::vector<cuda::Step> FusedNetwork::make_steps() {
+  const float* pixels = mapped_ ? boundary_.on_gpu->image : boundary_.image;
+  Word* words = mapped_ ? boundary_.on_gpu->answer : nullptr;
+  float* ten = boundary_.probabilities;
+  const Parameters parameters = weights_.parameters();
+  const Outputs outputs = memory_.outputs();
+  const auto launch = [this](cudaKernel_t kernel, int blocks, int threads, auto... arguments) {
+    return [=] { cuda::launch(stream_, kernel, blocks, threads, arguments...); };
+  };
+  if (code_.once) {
+    return {{"fc2", 1, launch(code_.once, kBlocks, kThreads, pixels, parameters, outputs, words),
+             memory_.fc2}};
+  }
+  return {
+      {"pool2", 1, launch(code_.convolutions, kBlocks, kThreads, pixels, parameters, outputs),
+       memory_.pool2},
+      {"fc1", 1, launch(code_.fc1_relu, kFc1Blocks, kFc1Threads, parameters, outputs), memory_.fc1},
+      {"probabilities", 1,
+       launch(code_.fc2_softmax, kFc2Blocks, kFc2Threads, parameters, outputs, ten, words),
+       boundary_.probabilities},
+  };
+}
+
+cuda::Step FusedNetwork::trivial() {
+  const cudaKernel_t nothing = code_.library["nothing"];
+  return {"", 1, [=] { cuda::launch(stream_, nothing, 1, 1); }, boundary_.image};
 }
 
 void FusedNetwork::warm_up() {
@@ -61,20 +90,20 @@ void FusedNetwork::warm_up() {
 }
 
 void FusedNetwork::infer(const float* pixels, float* ten) {
-  Shared& shared = boundary.shared;
+  Shared& shared = boundary_.shared;
   std::copy_n(pixels, kImagePixels, shared.image);
-  if (mapped) {
-    cuda::launch_and_poll(stream, shared.answer, ten, [this] { enqueue(); });
+  if (mapped_) {
+    cuda::launch_and_poll(stream_, shared.answer, ten, [this] { enqueue(); });
     return;
   }
   enqueue();
-  LENET_CHECK(cudaStreamSynchronize(stream));
+  LENET_CHECK(cudaStreamSynchronize(stream_));
   std::copy_n(shared.probabilities, kClasses, ten);
 }
 
 void FusedNetwork::enqueue() {
-  if (graph) {
-    LENET_CHECK(cudaGraphLaunch(graph, stream));
+  if (graph_) {
+    LENET_CHECK(cudaGraphLaunch(graph_, stream_));
     return;
   }
   copy_in();
@@ -83,30 +112,19 @@ void FusedNetwork::enqueue() {
 }
 
 void FusedNetwork::copy_in() {
-  if (mapped) return;
-  LENET_CHECK(cudaMemcpyAsync(boundary.image, boundary.shared.image, boundary.image.bytes(),
-                              cudaMemcpyHostToDevice, stream));
+  if (mapped_) return;
+  LENET_CHECK(cudaMemcpyAsync(boundary_.image, boundary_.shared.image, boundary_.image.bytes(),
+                              cudaMemcpyHostToDevice, stream_));
 }
 
 void FusedNetwork::compute() {
-  const float* pixels = mapped ? boundary.on_gpu->image : boundary.image;
-  Word* words = mapped ? boundary.on_gpu->answer : nullptr;
-  const Parameters parameters = weights.parameters();
-  const Outputs outputs = memory.outputs();
-  if (code.once) {
-    cuda::launch(stream, code.once, kBlocks, kThreads, pixels, parameters, outputs, words);
-    return;
-  }
-  float* ten = boundary.probabilities;
-  cuda::launch(stream, code.convolutions, kBlocks, kThreads, pixels, parameters, outputs);
-  cuda::launch(stream, code.fc1_relu, kFc1Blocks, kFc1Threads, parameters, outputs);
-  cuda::launch(stream, code.fc2_softmax, kFc2Blocks, kFc2Threads, parameters, outputs, ten, words);
+  for (const cuda::Step& step : steps_) step.put();
 }
 
 void FusedNetwork::copy_out() {
-  if (mapped) return;
-  LENET_CHECK(cudaMemcpyAsync(boundary.shared.probabilities, boundary.probabilities,
-                              boundary.probabilities.bytes(), cudaMemcpyDeviceToHost, stream));
+  if (mapped_) return;
+  LENET_CHECK(cudaMemcpyAsync(boundary_.shared.probabilities, boundary_.probabilities,
+                              boundary_.probabilities.bytes(), cudaMemcpyDeviceToHost, stream_));
 }
 
 }  // namespace lenet

@@ -3,7 +3,9 @@
 
 #include <cuda_runtime.h>
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "cuda/kernels.hpp"
 #include "cuda/mailbox.hpp"
@@ -13,8 +15,30 @@
 
 namespace lenet {
 
-/// Its variant is "" (launches and copies on a stream), "cudagraph" or "mapped".
-struct FusedNetwork {
+class FusedNetwork {
+ public:
+  /// Its variant is "" (launches and copies on a stream), "cudagraph" or "mapped".
+  FusedNetwork(const cuda::Session& session, const Weights& weights, const std::string& variant);
+  FusedNetwork(const FusedNetwork&) = delete;  // its steps refer to it
+  FusedNetwork& operator=(const FusedNetwork&) = delete;
+
+  void infer(const float* image, float* probabilities);
+
+  // The stages of a call, each put on the stream and not waited for.
+  void copy_in();
+  void compute();
+  void copy_out();
+
+  const std::vector<cuda::Step>& steps() const { return steps_; }
+  /// The cheapest call there is: it leaves the first ten pixels of an image as they are.
+  cuda::Step trivial();
+  const cuda::DeviceFloats& image() const { return boundary_.image; }
+  const cuda::Session& session() const { return session_; }
+  bool is_captured() const { return bool(graph_); }
+  friend std::vector<Layer> layers_of(FusedNetwork& network, const float* image);
+  friend std::map<std::string, std::string> facts_of(const FusedNetwork& network);
+
+ private:
   /// What host and GPU share: pinned memory that both can address. What the one writes and what the
   /// other writes never share a cache line, which they would pull about.
   struct Shared {
@@ -42,23 +66,19 @@ struct FusedNetwork {
     Shared* on_gpu = nullptr;  // the same memory, at the address that the GPU knows
   };
 
-  FusedNetwork(const cuda::Session& session, const Weights& weights, const std::string& variant);
-
-  void infer(const float* image, float* probabilities);
+  std::vector<cuda::Step> make_steps();
   void warm_up();
   void enqueue();
-  void copy_in();
-  void compute();
-  void copy_out();
 
-  const cuda::Session& session;
-  cudaStream_t stream = session.stream();
-  bool mapped;
-  Code code;
-  cuda::KernelWeights weights;
-  cuda::LayerMemory memory;
-  Boundary boundary;
-  cuda::GraphExec graph;
+  const cuda::Session& session_;
+  cudaStream_t stream_ = session_.stream();
+  bool mapped_;
+  Code code_;
+  cuda::KernelWeights weights_;
+  cuda::LayerMemory memory_;
+  Boundary boundary_;
+  const std::vector<cuda::Step> steps_ = make_steps();
+  cuda::GraphExec graph_;
 };
 
 }  // namespace lenet

@@ -130,9 +130,8 @@ Parameters KernelWeights::parameters() const {
 }
 
 std::vector<Layer> LayerMemory::read(cudaStream_t stream) const {
-  return {{"pool2", pool2_.to_host(stream)},
-          {"fc1", fc1_.to_host(stream)},
-          {"fc2", fc2_.to_host(stream)}};
+  return {
+      {"pool2", pool2.to_host(stream)}, {"fc1", fc1.to_host(stream)}, {"fc2", fc2.to_host(stream)}};
 }
 
 }  // namespace lenet::cuda

@@ -51,14 +51,12 @@ class KernelWeights {
 };
 
 /// The memory that our kernels leave the layers in.
-class LayerMemory {
- public:
-  gpu::Outputs outputs() const { return {pool2_, fc1_, fc2_}; }
+struct LayerMemory {
+  gpu::Outputs outputs() const { return {pool2, fc1, fc2}; }
   /// What is there now. Nothing may run that writes it.
   std::vector<Layer> read(cudaStream_t stream) const;
 
- private:
-  DeviceFloats pool2_{kFc1Inputs}, fc1_{kFc1Outputs}, fc2_{kClasses};
+  DeviceFloats pool2{kFc1Inputs}, fc1{kFc1Outputs}, fc2{kClasses};
 };
 
 }  // namespace lenet::cuda

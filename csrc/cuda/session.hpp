@@ -82,6 +82,14 @@ struct Stages {
   std::function<void()> copy_in, compute, copy_out;
 };
 
+/// A step of a network: `put` puts it on the stream, where it leaves a layer's output.
+struct Step {
+  const char* layer;  // by its name in network.LAYERS
+  int calls;          // of the libraries, or launches of our own kernels
+  std::function<void()> put;
+  const DeviceFloats& output;
+};
+
 /// What NVIDIA advises for cuBLAS on a GPU of 2022 or later.
 constexpr std::size_t kCublasWorkspaceBytes = std::size_t{32} << 20;
 
