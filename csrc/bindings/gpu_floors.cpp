@@ -139,8 +139,8 @@ std::map<std::string, double> profile_of(cuda::Resident& resident, const float* 
     const auto start = Clock::now();
     const cuda::Resident::Answer answer = resident.call(image, kTellTimes);
     total += std::chrono::duration<double, std::micro>(Clock::now() - start).count() / calls;
-    forwarding += answer.time(kForwarding) / 1000 / calls;
-    computing += answer.time(kComputing) / 1000 / calls;
+    forwarding += double(answer.time(kForwarding)) / 1000 / calls;
+    computing += double(answer.time(kComputing)) / 1000 / calls;
   }
   return {{"h2d_us", forwarding},
           {"kernels_us", computing},

@@ -104,13 +104,13 @@ CudnnNetwork::Convolution::Convolution(cudaStream_t stream, int inputs, int outp
       bias(stream, biases, outputs) {}
 
 // load
-CudnnNetwork::FullyConnected::FullyConnected(cudaStream_t stream, int inputs, int outputs,
+CudnnNetwork::FullyConnected::FullyConnected(cudaStream_t stream, int from, int to,
                                              const float* weights, const float* biases)
-    : inputs(inputs),
-      outputs(outputs),
-      bias_shape(describe_tensor(1, outputs, 1)),
-      weight(stream, weights, std::size_t(outputs) * inputs),
-      bias(stream, biases, outputs) {}
+    : inputs(from),
+      outputs(to),
+      bias_shape(describe_tensor(1, to, 1)),
+      weight(stream, weights, std::size_t(to) * from),
+      bias(stream, biases, to) {}
 
 // 3  the network ----------------------------------------------------------------------------------
 

@@ -79,7 +79,7 @@ class CudnnNetwork {
   };
 
   struct FullyConnected {
-    FullyConnected(cudaStream_t stream, int inputs, int outputs, const float* weights,
+    FullyConnected(cudaStream_t stream, int from, int to, const float* weights,
                    const float* biases);
 
     int inputs, outputs;

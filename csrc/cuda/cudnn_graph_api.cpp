@@ -79,16 +79,15 @@ CudnnHandle open_cudnn(cudaStream_t stream) {
 }  // namespace
 
 // load
-CudnnGraphApiNetwork::FullyConnected::FullyConnected(cudaStream_t stream, int images, int inputs,
-                                                     int outputs, const float* weights,
-                                                     const float* biases)
-    : images(images),
-      inputs(inputs),
-      outputs(outputs),
-      bias_shape(describe_rows(1, outputs)),
-      output_shape(describe_rows(images, outputs)),
-      weight(stream, weights, std::size_t(outputs) * inputs),
-      bias(stream, biases, outputs) {}
+CudnnGraphApiNetwork::FullyConnected::FullyConnected(cudaStream_t stream, int n, int from, int to,
+                                                     const float* weights, const float* biases)
+    : images(n),
+      inputs(from),
+      outputs(to),
+      bias_shape(describe_rows(1, to)),
+      output_shape(describe_rows(n, to)),
+      weight(stream, weights, std::size_t(to) * from),
+      bias(stream, biases, to) {}
 
 // 3  the network ----------------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ class CudnnGraphApiNetwork {
   };
 
   struct FullyConnected {
-    FullyConnected(cudaStream_t stream, int images, int inputs, int outputs, const float* weights,
+    FullyConnected(cudaStream_t stream, int n, int from, int to, const float* weights,
                    const float* biases);
 
     int images, inputs, outputs;

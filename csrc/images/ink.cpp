@@ -142,7 +142,7 @@ std::vector<Piece> pieces(const Parts& parts, const Picture& inked) {
   const auto speck = [least](const Piece& piece) { return piece.mass < least; };
   found.erase(std::remove_if(found.begin(), found.end(), speck), found.end());
   for (Piece& piece : found) {
-    piece.rim /= edge.size();
+    piece.rim /= static_cast<double>(edge.size());
     const double down = static_cast<double>(piece.box.top + piece.box.bottom) / parts.height - 1;
     const double right = static_cast<double>(piece.box.left + piece.box.right) / parts.width - 1;
     const double off = std::sqrt(down * down + right * right) / 2;

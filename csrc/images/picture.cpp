@@ -13,7 +13,9 @@ double sum(const Values& values) {
   return total;
 }
 
-float mean(const Values& values) { return static_cast<float>(sum(values) / values.size()); }
+float mean(const Values& values) {
+  return static_cast<float>(sum(values) / static_cast<double>(values.size()));
+}
 
 float deviation(const Values& values) {
   const float middle = mean(values);
@@ -28,7 +30,7 @@ float deviation(const Values& values) {
 std::vector<double> quantiles(Values values, const std::vector<double>& wanted) {
   std::vector<double> found;
   for (const double part : wanted) {
-    const double at = (values.size() - 1) * part;
+    const double at = static_cast<double>(values.size() - 1) * part;
     const auto below = values.begin() + static_cast<std::ptrdiff_t>(at);
     std::nth_element(values.begin(), below, values.end());
     if (below + 1 == values.end()) {
@@ -49,13 +51,13 @@ Histogram histogram(const Values& values, int bins, float first, float last) {
     last += 0.5F;
   }
   const float width = last - first;
-  const float step = width / bins;
+  const float scale = static_cast<float>(bins), step = width / scale;
   Histogram found{Values(bins + 1), std::vector<double>(bins)};
-  for (int n = 0; n < bins; ++n) found.edges[n] = n * step + first;
+  for (int n = 0; n < bins; ++n) found.edges[n] = static_cast<float>(n) * step + first;
   found.edges[bins] = last;
   for (const float value : values) {
     if (value < first || value > last) continue;
-    int n = std::min(bins - 1, static_cast<int>((value - first) / width * bins));
+    int n = std::min(bins - 1, static_cast<int>((value - first) / width * scale));
     if (value < found.edges[n]) --n;
     if (value >= found.edges[n + 1] && n != bins - 1) ++n;
     ++found.counts[n];

@@ -18,11 +18,11 @@ struct Picture {
   Values values;
 
   Picture() = default;
-  Picture(int height, int width, int channels = 1)
-      : height(height),
-        width(width),
-        channels(channels),
-        values(static_cast<std::size_t>(height) * width * channels) {}
+  Picture(int rows, int columns, int channels_each = 1)
+      : height(rows),
+        width(columns),
+        channels(channels_each),
+        values(static_cast<std::size_t>(rows) * columns * channels_each) {}
 
   int longer() const { return height > width ? height : width; }
   int shorter() const { return height < width ? height : width; }
@@ -63,7 +63,7 @@ template <class Container, class Is>
 double share(const Container& values, Is is) {
   std::size_t count = 0;
   for (const auto value : values) count += is(value);
-  return static_cast<double>(count) / values.size();
+  return static_cast<double>(count) / static_cast<double>(values.size());
 }
 
 /// Where `is` holds; nothing where it holds nowhere.

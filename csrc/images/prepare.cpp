@@ -126,7 +126,7 @@ std::optional<Picture> sheet(const Picture& picture) {
       (box.top == 0) + (box.left == 0) + (box.bottom == small.height) + (box.right == small.width);
   if (touched > 2) return std::nullopt;  // a half of the paper that lies in the light
   const double area = static_cast<double>(box.height()) * box.width();
-  const double covers = area / small.values.size();
+  const double covers = area / static_cast<double>(small.values.size());
   const double filled = *largest_size / area;  // 0.65 in the thickest of digits
   const double inset = 0.03 * box.longer();
   if (filled < 0.7 || covers < 0.15 || covers > 0.95 ||
@@ -295,8 +295,8 @@ Side side_of_several(const Picture& strokes, const Picture& found) {
   const Parts rest = parts(others, 0.5F);
   std::vector<int> sizes(rest.count + 1);
   for (const int label : rest.labels) ++sizes[label];
-  const double least =
-      kAsDark * share(found.values, [](float value) { return value > 0.5F; }) * found.pixels();
+  const double least = kAsDark * share(found.values, [](float value) { return value > 0.5F; }) *
+                       static_cast<double>(found.pixels());
   for (int number = 1; number <= rest.count; ++number) {
     if (sizes[number] < least) continue;
     const Box other = *bounds(rest.height, rest.width, rest.labels,
