@@ -41,7 +41,7 @@ CUDA13_TESTS := $(wildcard tests/test_cuda*.py)
 CUDA12_TESTS := $(addprefix tests/test_cuda,.py _chain.py _compile.py _failures.py _loading.py \
   _majors.py _plans.py)
 
-.PHONY: demo frameworks all-frameworks test test-all test-core test-python3.10 test-python3.14 where-is-python3.10 test-frameworks test-cuda12 test-cuda13 lint fuzz sanitize wasm bench gpu-kit clean help
+.PHONY: demo frameworks all-frameworks test test-all test-core test-python3.10 test-python3.14 where-is-python3.10 test-frameworks test-cuda12 test-cuda13 lint tidy fuzz sanitize wasm bench gpu-kit clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -112,6 +112,23 @@ lint: $(LINT)/installed  ## formatting, lint, types, size and commit subjects, w
 	$(LINT)/bin/clang-format --dry-run --Werror $(shell find csrc tests -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh')
 	$(LINT)/bin/python bench/size.py
 	@sh bench/commit_subjects.sh
+
+# The headers that csrc includes: the libraries' own, and those of NVIDIA's wheels. clang has no omp.h. csrc/api
+# includes the frameworks' headers, and csrc/wasm is for another compiler.
+PACKAGES = $(1)/lib/python3*/site-packages
+TIDY_HEADERS = $(wildcard $(addprefix $(call PACKAGES,$(LINT))/,pybind11/include scipy_openblas32/include) $(LINT)/include \
+  $(addprefix $(call PACKAGES,.venv-test-cuda13)/nvidia/,*/include */include/cccl)) \
+  $(shell $(LINT)/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
+TIDY_FLAGS = -std=c++17 -Icsrc -DLENET_ISA=sse2 -DLENET_LANES=4 -DLENET_MODULE=_cuda13 $(addprefix -isystem ,$(TIDY_HEADERS)) \
+  -idirafter $(shell $${CXX:-c++} -print-file-name=include)
+
+$(LINT)/headers: $(LINT)/installed
+	@$(LINT)/bin/pip install --quiet onednn-devel-cpu-gomp scipy-openblas32
+	@touch $@
+
+tidy: $(LINT)/headers .venv-test-cuda13/installed  ## clang-tidy's checks of the C++ (.clang-tidy), a minute
+	find csrc -name '*.cpp' -not -path '*/api/*' -not -path '*/wasm/*' -not -name answer.cpp | \
+	  xargs -P 2 -I{} $(LINT)/bin/clang-tidy --quiet {} -- $(TIDY_FLAGS)
 
 FUZZ_SECONDS ?= 120
 
@@ -199,7 +216,7 @@ $(TEST)/installed: $(TEST)/built
 # The linters, and the packages whose types they read; nothing of ours is built or installed.
 $(LINT)/installed: pyproject.toml constraints.txt
 	$(create_python)
-	@$(LINT)/bin/pip install --quiet ruff mypy clang-format \
+	@$(LINT)/bin/pip install --quiet ruff mypy clang-format clang-tidy \
 	  numpy pillow click msgspec packaging safetensors jinja2 pytest hypothesis pybind11
 	@touch $@
 

@@ -16,7 +16,6 @@ constexpr int kTaps = kKernelSide * kKernelSide;
 constexpr int kConv2Taps = kConv1Channels * kTaps;
 constexpr int kConv1Pixels = kConv1Side * kConv1Side;
 constexpr int kConv2Pixels = kConv2Side * kConv2Side;
-constexpr int kPool1Pixels = kPool1Side * kPool1Side;
 
 /// One row a channel and kernel offset, one column an output pixel. The sizes are constants, so
 /// that each innermost copy is a few vector moves and no call.

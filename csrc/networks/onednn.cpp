@@ -167,7 +167,8 @@ OneDnn::Value OneDnn::compute(const Layer& layer, const Step& step, const std::v
               {DNNL_ARG_SHIFT, packed(layer.parameters[1].values, floats, floats)}});
 }
 
-OneDnn::Value OneDnn::convolve(const Layer& layer, const Step& step, const Value& x, Value added) {
+OneDnn::Value OneDnn::convolve(const Layer& layer, const Step& step, const Value& x,
+                               const Value& added) {
   const auto& [weight, bias] = std::tie(layer.parameters[0], layer.parameters[1]);
   const memory::desc to =
       added.memory ? added.memory.get_desc() : f32(plain(layer.shape).get_dims(), Tag::any);
@@ -189,7 +190,7 @@ OneDnn::Value OneDnn::convolve(const Layer& layer, const Step& step, const Value
 /// Of all of an image, or of each token.
 OneDnn::Value OneDnn::connect(const Value& x, const float* weight, const float* bias,
                               memory::dim outputs, const dnnl::primitive_attr& attributes,
-                              Value added) {
+                              const Value& added) {
   const Dims given = x.memory.get_desc().get_dims();
   Dims matrix = given;
   matrix[0] = outputs;

@@ -45,9 +45,9 @@ class OneDnn {
   };
 
   Value compute(const Layer& layer, const Step& step, const std::vector<Value>& given, Value added);
-  Value convolve(const Layer& layer, const Step& step, const Value& x, Value added);
+  Value convolve(const Layer& layer, const Step& step, const Value& x, const Value& added);
   Value connect(const Value& x, const float* weight, const float* bias, dnnl::memory::dim outputs,
-                const dnnl::primitive_attr& attributes, Value added = {});
+                const dnnl::primitive_attr& attributes, const Value& added = {});
   Value pool(const Value& x, dnnl::algorithm algorithm, const dnnl::memory::dims& to,
              const dnnl::memory::dims& window, dnnl::memory::dim stride, dnnl::memory::dim pad);
   Value look_up(const Layer& layer, const Value& words);
