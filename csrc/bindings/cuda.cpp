@@ -44,7 +44,7 @@ class BuiltCudnn {
  public:
   BuiltCudnn(const networks::Graph& graph, int /*threads*/, const std::string& variant) {
     opened_->session.run([&] {
-      opened_->network = std::make_unique<networks::Cudnn>(opened_->session, graph, variant);
+      opened_->network = std::make_unique<networks::AnyOnCudnn>(opened_->session, graph, variant);
     });
   }
 
@@ -64,7 +64,7 @@ class BuiltCudnn {
  private:
   struct Opened {
     cuda::Session session;
-    std::unique_ptr<networks::Cudnn> network;
+    std::unique_ptr<networks::AnyOnCudnn> network;
   };
   std::shared_ptr<Opened> opened_{new Opened, cuda::close<Opened>};
 };

@@ -132,13 +132,13 @@ class BuiltOneDnn {
   }
 
  private:
-  static networks::OneDnn make(const networks::Graph& graph, int threads) {
+  static networks::AnyOnOneDnn make(const networks::Graph& graph, int threads) {
     const KeptOmpThreads scope;
-    return networks::OneDnn(graph, threads);
+    return networks::AnyOnOneDnn(graph, threads);
   }
 
   mutable std::mutex mutex_;
-  mutable networks::OneDnn network_;
+  mutable networks::AnyOnOneDnn network_;
 };
 
 /// Some of LeNet's layers, or trivial operations on ten floats: what `why` takes oneDNN apart by.

@@ -39,7 +39,7 @@ void require_layers(const Graph& graph) {
 
 }  // namespace
 
-Cudnn::Cudnn(const cuda::Session& session, const Graph& graph, const std::string& variant)
+AnyOnCudnn::AnyOnCudnn(const cuda::Session& session, const Graph& graph, const std::string& variant)
     : session_(session),
       graph_(graph),
       variant_(variant),
@@ -81,7 +81,7 @@ Cudnn::Cudnn(const cuda::Session& session, const Graph& graph, const std::string
   }
 }
 
-void Cudnn::infer(const float* input, float* answer) {
+void AnyOnCudnn::infer(const float* input, float* answer) {
   std::copy_n(input, inputs_, static_cast<float*>(host_input_));
   if (launched_) {
     LENET_CHECK(cudaGraphLaunch(launched_, stream_));
@@ -92,7 +92,7 @@ void Cudnn::infer(const float* input, float* answer) {
   std::copy_n(static_cast<const float*>(host_answer_), answers_, answer);
 }
 
-void Cudnn::enqueue() {
+void AnyOnCudnn::enqueue() {
   LENET_CHECK(cudaMemcpyAsync(input_.values, host_input_, host_input_.bytes(),
                               cudaMemcpyHostToDevice, stream_));
   for (const auto& call : calls_) call();
@@ -100,7 +100,7 @@ void Cudnn::enqueue() {
                               cudaMemcpyDeviceToHost, stream_));
 }
 
-std::map<std::string, std::string> Cudnn::facts() const {
+std::map<std::string, std::string> AnyOnCudnn::facts() const {
   auto facts = session_.facts(answer_.values);
   facts["math"] = "float32";
   facts["launch"] =
@@ -116,7 +116,7 @@ std::map<std::string, std::string> Cudnn::facts() const {
 
 // layers ------------------------------------------------------------------------------------------
 
-void Cudnn::put(const Step& step) {
+void AnyOnCudnn::put(const Step& step) {
   const Layer& layer = graph_[step.layer];
   const std::string& kind = layer.kind;
   const Tensor x = values_[layer.inputs[0]],
@@ -149,7 +149,7 @@ void Cudnn::put(const Step& step) {
 
 /// With a bias, an addition and a ReLU in one call where there is a ReLU: without one, cuDNN takes
 /// them with one algorithm only.
-void Cudnn::convolve(const Layer& layer, const Step& step, Tensor x, Tensor added, Tensor y) {
+void AnyOnCudnn::convolve(const Layer& layer, const Step& step, Tensor x, Tensor added, Tensor y) {
   const std::vector<int> kernel(layer.parameters[0].shape.begin(), layer.parameters[0].shape.end());
   const int pad = static_cast<int>(layer.pad), stride = static_cast<int>(layer.stride);
   const auto filter = std::make_shared<CudnnNetwork::FilterDescriptor>();
@@ -194,7 +194,8 @@ void Cudnn::convolve(const Layer& layer, const Step& step, Tensor x, Tensor adde
 /// "find" the fastest in the very call that is made later: cuDNN's own search measures a
 /// convolution without its bias and ReLU, which may be fast where the call with them is slow or
 /// refused.
-cudnnConvolutionFwdAlgo_t Cudnn::choose(const WorkspaceOf& workspace_of, const Convolve& call) {
+cudnnConvolutionFwdAlgo_t AnyOnCudnn::choose(const WorkspaceOf& workspace_of,
+                                             const Convolve& call) {
   std::size_t bytes = 0;
   if (variant_ != "find") {
     constexpr auto kNamed = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
@@ -226,7 +227,7 @@ cudnnConvolutionFwdAlgo_t Cudnn::choose(const WorkspaceOf& workspace_of, const C
 }
 
 /// cuBLAS counts by columns, so our row-major outputs x inputs is its transposed inputs x outputs.
-void Cudnn::connect(const Layer& layer, Tensor x, Tensor y) {
+void AnyOnCudnn::connect(const Layer& layer, Tensor x, Tensor y) {
   const Tensor weight = parameter(layer.parameters[0]), bias = parameter(layer.parameters[1]);
   const int outputs = static_cast<int>(layer.parameters[0].shape[0]),
             inputs = static_cast<int>(layer.parameters[0].shape[1]);
@@ -237,7 +238,7 @@ void Cudnn::connect(const Layer& layer, Tensor x, Tensor y) {
   add(bias, y);
 }
 
-void Cudnn::pool(const Layer& layer, Tensor x, Tensor y) {
+void AnyOnCudnn::pool(const Layer& layer, Tensor x, Tensor y) {
   const bool mean = layer.kind == "mean";
   const Shape& given = graph_[layer.inputs[0]].shape;
   const int rows = static_cast<int>(mean ? given[1] : layer.side),
@@ -254,7 +255,7 @@ void Cudnn::pool(const Layer& layer, Tensor x, Tensor y) {
   });
 }
 
-void Cudnn::concatenate(const Layer& layer, Tensor y) {
+void AnyOnCudnn::concatenate(const Layer& layer, Tensor y) {
   float* to = y.values;
   for (const std::size_t one : layer.inputs) {
     const std::int64_t floats = floats_of(graph_[one].shape);
@@ -263,20 +264,20 @@ void Cudnn::concatenate(const Layer& layer, Tensor y) {
   }
 }
 
-void Cudnn::add(Tensor what, Tensor to) {
+void AnyOnCudnn::add(Tensor what, Tensor to) {
   calls_.push_back([=] {
     LENET_CHECK(cudnnAddTensor(cudnn_, &kOne, what.shape, what.values, &kOne, to.shape, to.values));
   });
 }
 
-void Cudnn::rectify(Tensor x, Tensor y) {
+void AnyOnCudnn::rectify(Tensor x, Tensor y) {
   calls_.push_back([=] {
     LENET_CHECK(
         cudnnActivationForward(cudnn_, relu_, &kOne, x.shape, x.values, &kZero, y.shape, y.values));
   });
 }
 
-void Cudnn::copy(const float* from, float* to, std::size_t floats) {
+void AnyOnCudnn::copy(const float* from, float* to, std::size_t floats) {
   calls_.push_back([=] {
     LENET_CHECK(
         cudaMemcpyAsync(to, from, floats * sizeof(float), cudaMemcpyDeviceToDevice, stream_));
@@ -286,7 +287,7 @@ void Cudnn::copy(const float* from, float* to, std::size_t floats) {
 // memory ------------------------------------------------------------------------------------------
 
 /// Where a layer's output goes. A part of a concatenation goes there at once.
-Cudnn::Value Cudnn::place(std::size_t number) {
+AnyOnCudnn::Value AnyOnCudnn::place(std::size_t number) {
   Value& value = values_[number];
   if (value.values != nullptr) return value;
   const Shape& shape = graph_[number].shape;
@@ -307,7 +308,7 @@ Cudnn::Value Cudnn::place(std::size_t number) {
   return value;
 }
 
-cudnnTensorDescriptor_t Cudnn::describe(const Shape& shape) {
+cudnnTensorDescriptor_t AnyOnCudnn::describe(const Shape& shape) {
   const bool image = shape.size() == 3;
   const int rows = image ? static_cast<int>(shape[1]) : 1,
             columns = image ? static_cast<int>(shape[2]) : 1;
@@ -319,7 +320,7 @@ cudnnTensorDescriptor_t Cudnn::describe(const Shape& shape) {
 }
 
 /// A copy on the GPU; its descriptor is that of a bias.
-Cudnn::Tensor Cudnn::parameter(const Parameter& from) {
+AnyOnCudnn::Tensor AnyOnCudnn::parameter(const Parameter& from) {
   parameters_.emplace_back(stream_, from.values, floats_of(from.shape));
   return {describe({from.shape[0]}), parameters_.back()};
 }

@@ -14,9 +14,9 @@
 namespace lenet::networks {
 
 /// For one image and one caller. Its variant is "", "find" or "cudagraph".
-class Cudnn {
+class AnyOnCudnn {
  public:
-  Cudnn(const cuda::Session& session, const Graph& graph, const std::string& variant);
+  AnyOnCudnn(const cuda::Session& session, const Graph& graph, const std::string& variant);
 
   void infer(const float* input, float* answer);
 

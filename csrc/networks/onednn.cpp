@@ -54,7 +54,7 @@ std::vector<float> update_first(const Parameter& gates) {
 
 }  // namespace
 
-OneDnn::OneDnn(const Graph& graph, int threads)
+AnyOnOneDnn::AnyOnOneDnn(const Graph& graph, int threads)
     : threads_(threads),
       inputs_(floats_of(graph[0].shape)),
       answers_(floats_of(graph.layers().back().shape)) {
@@ -87,7 +87,7 @@ OneDnn::OneDnn(const Graph& graph, int threads)
   answer_ = reordered(values.back(), plain(graph.layers().back().shape));
 }
 
-void OneDnn::infer(const float* input, float* answer) {
+void AnyOnOneDnn::infer(const float* input, float* answer) {
   omp_set_num_threads(threads_);  // for the thread that calls
   for (memory& one : given_) one.set_data_handle(const_cast<float*>(input));
   for (const Call& call : calls_) {
@@ -103,8 +103,8 @@ void OneDnn::infer(const float* input, float* answer) {
 
 // layers ------------------------------------------------------------------------------------------
 
-OneDnn::Value OneDnn::compute(const Layer& layer, const Step& step, const std::vector<Value>& given,
-                              Value added) {
+AnyOnOneDnn::Value AnyOnOneDnn::compute(const Layer& layer, const Step& step,
+                                        const std::vector<Value>& given, Value added) {
   const std::string& kind = layer.kind;
   const Value& x = given[0];
   const memory::desc from = x.memory.get_desc();
@@ -167,8 +167,8 @@ OneDnn::Value OneDnn::compute(const Layer& layer, const Step& step, const std::v
               {DNNL_ARG_SHIFT, packed(layer.parameters[1].values, floats, floats)}});
 }
 
-OneDnn::Value OneDnn::convolve(const Layer& layer, const Step& step, const Value& x,
-                               const Value& added) {
+AnyOnOneDnn::Value AnyOnOneDnn::convolve(const Layer& layer, const Step& step, const Value& x,
+                                         const Value& added) {
   const auto& [weight, bias] = std::tie(layer.parameters[0], layer.parameters[1]);
   const memory::desc to =
       added.memory ? added.memory.get_desc() : f32(plain(layer.shape).get_dims(), Tag::any);
@@ -188,9 +188,9 @@ OneDnn::Value OneDnn::convolve(const Layer& layer, const Step& step, const Value
 }
 
 /// Of all of an image, or of each token.
-OneDnn::Value OneDnn::connect(const Value& x, const float* weight, const float* bias,
-                              memory::dim outputs, const dnnl::primitive_attr& attributes,
-                              const Value& added) {
+AnyOnOneDnn::Value AnyOnOneDnn::connect(const Value& x, const float* weight, const float* bias,
+                                        memory::dim outputs, const dnnl::primitive_attr& attributes,
+                                        const Value& added) {
   const Dims given = x.memory.get_desc().get_dims();
   Dims matrix = given;
   matrix[0] = outputs;
@@ -206,8 +206,8 @@ OneDnn::Value OneDnn::connect(const Value& x, const float* weight, const float* 
              added);
 }
 
-OneDnn::Value OneDnn::pool(const Value& x, dnnl::algorithm algorithm, const Dims& to,
-                           const Dims& window, memory::dim stride, memory::dim pad) {
+AnyOnOneDnn::Value AnyOnOneDnn::pool(const Value& x, dnnl::algorithm algorithm, const Dims& to,
+                                     const Dims& window, memory::dim stride, memory::dim pad) {
   const Dims none = {0, 0}, strides(2, stride), pads(2, pad);
   return put(dnnl::pooling_forward::primitive_desc(engine_, kInference, algorithm,
                                                    x.memory.get_desc(), f32(to, Tag::any), strides,
@@ -216,7 +216,7 @@ OneDnn::Value OneDnn::pool(const Value& x, dnnl::algorithm algorithm, const Dims
 }
 
 /// There is no primitive for it. Words are floats.
-OneDnn::Value OneDnn::look_up(const Layer& layer, const Value& words) {
+AnyOnOneDnn::Value AnyOnOneDnn::look_up(const Layer& layer, const Value& words) {
   const Value vectors = place(plain(layer.shape));
   const memory table = packed(layer.parameters[0].values, plain(layer.parameters[0].shape),
                               plain(layer.parameters[0].shape));
@@ -237,7 +237,7 @@ OneDnn::Value OneDnn::look_up(const Layer& layer, const Value& words) {
 }
 
 /// The last state of a GRU that is reset after the product ("linear before reset").
-OneDnn::Value OneDnn::recur(const Layer& layer, const Value& x) {
+AnyOnOneDnn::Value AnyOnOneDnn::recur(const Layer& layer, const Value& x) {
   const memory::dim tokens = x.memory.get_desc().get_dims()[0], floats = layer.shape[0],
                     width = layer.parameters[0].shape[1];
   const auto& p = layer.parameters;
@@ -270,7 +270,7 @@ OneDnn::Value OneDnn::recur(const Layer& layer, const Value& x) {
 
 /// Multi-head self-attention. Each head's queries, keys and values stay where the projection writes
 /// them, and the scale of the scores is in the weights of the queries.
-OneDnn::Value OneDnn::attend(const Layer& layer, const Value& x) {
+AnyOnOneDnn::Value AnyOnOneDnn::attend(const Layer& layer, const Value& x) {
   const memory::dim tokens = layer.shape[0], width = layer.shape[1], heads = layer.heads,
                     size = width / heads;
   const auto& p = layer.parameters;
@@ -295,7 +295,7 @@ OneDnn::Value OneDnn::attend(const Layer& layer, const Value& x) {
   return connect(attended, p[2].values, p[3].values, width, strict());
 }
 
-OneDnn::Value OneDnn::multiply(const memory& a, const memory& b, Value into) {
+AnyOnOneDnn::Value AnyOnOneDnn::multiply(const memory& a, const memory& b, Value into) {
   const dnnl::matmul::primitive_desc description(engine_, a.get_desc(), b.get_desc(),
                                                  into.memory.get_desc(), strict());
   return put(description, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}}, std::move(into));
@@ -304,7 +304,8 @@ OneDnn::Value OneDnn::multiply(const memory& a, const memory& b, Value into) {
 // memory ------------------------------------------------------------------------------------------
 
 template <class Description>
-OneDnn::Value OneDnn::put(const Description& description, Arguments arguments, Value into) {
+AnyOnOneDnn::Value AnyOnOneDnn::put(const Description& description, Arguments arguments,
+                                    Value into) {
   if (!into.memory) into = place(description.dst_desc());
   arguments.insert({DNNL_ARG_DST, into.memory});
   implementations_[kind_].insert(description.impl_info_str());
@@ -312,7 +313,7 @@ OneDnn::Value OneDnn::put(const Description& description, Arguments arguments, V
   return into;
 }
 
-OneDnn::Value OneDnn::place(const memory::desc& description) {
+AnyOnOneDnn::Value AnyOnOneDnn::place(const memory::desc& description) {
   const auto make = [this](std::size_t bytes) {
     const Dims room = {static_cast<memory::dim>(bytes)};
     return memory(memory::desc(room, memory::data_type::u8, Tag::a), engine_);
@@ -321,7 +322,8 @@ OneDnn::Value OneDnn::place(const memory::desc& description) {
   return {memory(description, engine_, block->get_data_handle()), block};
 }
 
-OneDnn::Value OneDnn::view(const Value& value, const memory::desc& description, std::int64_t from) {
+AnyOnOneDnn::Value AnyOnOneDnn::view(const Value& value, const memory::desc& description,
+                                     std::int64_t from) {
   auto* start = static_cast<float*>(value.memory.get_data_handle());
   if (start != nullptr) return {memory(description, engine_, start + from), value.block};
   given_.emplace_back(description, engine_, nullptr);  // the input, from its first float on
@@ -329,7 +331,7 @@ OneDnn::Value OneDnn::view(const Value& value, const memory::desc& description, 
 }
 
 /// Where a layer reads another format than the one before it wrote, a reorder stands between.
-OneDnn::Value OneDnn::reordered(const Value& value, const memory::desc& to) {
+AnyOnOneDnn::Value AnyOnOneDnn::reordered(const Value& value, const memory::desc& to) {
   const memory::desc from = value.memory.get_desc();
   if (from == to) return value;
   const dnnl::reorder::primitive_desc description(engine_, from, engine_, to, strict());
@@ -340,7 +342,7 @@ OneDnn::Value OneDnn::reordered(const Value& value, const memory::desc& to) {
 }
 
 /// Parameters in the format that a primitive asked for, in memory that oneDNN owns.
-memory OneDnn::packed(const float* values, const memory::desc& plain, const memory::desc& to) {
+memory AnyOnOneDnn::packed(const float* values, const memory::desc& plain, const memory::desc& to) {
   memory from(plain, engine_, const_cast<float*>(values)), result(to, engine_);
   dnnl::reorder(from, result).execute(stream_, from, result);
   stream_.wait();

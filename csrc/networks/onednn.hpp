@@ -15,9 +15,9 @@
 namespace lenet::networks {
 
 /// For one input and one caller.
-class OneDnn {
+class AnyOnOneDnn {
  public:
-  OneDnn(const Graph& graph, int threads);
+  AnyOnOneDnn(const Graph& graph, int threads);
 
   void infer(const float* input, float* answer);
 
