@@ -79,6 +79,16 @@ answer(net.profile(images[0], 5))
     assert profile["kernels_us"] > 0
 
 
+@pytest.mark.parametrize("cls", ["Cudnn", "CudnnGraphApi", "FusedOnGpu"])
+def test_a_variant_that_is_none_is_refused(ask, cls):
+    kind, sentence = ask(f"""
+from lenet_bench.registry import cuda
+answer(failure(lambda: cuda.native().{cls}(weights, threads=1, variant="nonsense")))
+""")
+    assert kind == "ValueError"
+    assert sentence.startswith("there is no variant 'nonsense'; expected one of '', ")
+
+
 def test_describe_names_what_runs(ask):
     facts, engines = ask("""
 answer([load(name, weights=weights).describe() for name in ("cudnn:find", "cudnn:graph_api")])

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "bindings/input.hpp"
+#include "bindings/variants.hpp"
 #include "lenet.hpp"
 
 namespace lenet::bindings {
@@ -128,6 +129,18 @@ inline Weights weights_from(const py::object& weights) {
       parameter(weights, "fc2.bias", {kClasses}),
   };
 }
+
+/// For a type_caster of Network's variants: Python gives one by its name.
+template <class Network>
+struct VariantCaster {
+  PYBIND11_TYPE_CASTER(typename Network::Variant, py::detail::const_name("str"));
+
+  bool load(py::handle given, bool /*convert*/) {
+    if (!py::isinstance<py::str>(given)) return false;
+    value = variant_of<Network>(given.cast<std::string>());
+    return true;
+  }
+};
 
 /// Binds a backend whose constructor takes `Options` after the threads, each with its py::arg.
 template <class Backend, class... Options, class... Arguments>

@@ -42,7 +42,7 @@ void bind_on_gpu(py::module_& module, const char* name, const Arguments&... argu
 /// Any network, on a session of its own. `threads` means nothing to a GPU.
 class BuiltCudnn {
  public:
-  BuiltCudnn(const networks::Graph& graph, int /*threads*/, const std::string& variant) {
+  BuiltCudnn(const networks::Graph& graph, int /*threads*/, networks::AnyOnCudnn::Variant variant) {
     opened_->session.run([&] {
       opened_->network = std::make_unique<networks::AnyOnCudnn>(opened_->session, graph, variant);
     });
@@ -72,23 +72,38 @@ class BuiltCudnn {
 }  // namespace
 }  // namespace lenet::bindings
 
+namespace pybind11::detail {
+using lenet::bindings::VariantCaster;
+template <>
+struct type_caster<lenet::CudnnNetwork::Variant> : VariantCaster<lenet::CudnnNetwork> {};
+template <>
+struct type_caster<lenet::CudnnGraphApiNetwork::Variant>
+    : VariantCaster<lenet::CudnnGraphApiNetwork> {};
+template <>
+struct type_caster<lenet::FusedNetwork::Variant> : VariantCaster<lenet::FusedNetwork> {};
+template <>
+struct type_caster<lenet::networks::AnyOnCudnn::Variant>
+    : VariantCaster<lenet::networks::AnyOnCudnn> {};
+}  // namespace pybind11::detail
+
 PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {
   using namespace lenet::bindings;
   pybind11::register_local_exception_translator(&translate);
   const auto variant = pybind11::arg("variant") = "";
-  bind_on_gpu<lenet::Cudnn, std::string>(module, "Cudnn", variant);
-  bind_built<BuiltCudnn, std::string>(module, "BuiltCudnn", variant);
-  bind_on_gpu<lenet::CudnnGraphApi, std::string>(module, "CudnnGraphApi", variant);
-  bind_on_gpu<lenet::FusedOnGpu, std::string>(module, "FusedOnGpu", variant);
+  bind_on_gpu<lenet::Cudnn, lenet::CudnnNetwork::Variant>(module, "Cudnn", variant);
+  bind_built<BuiltCudnn, lenet::networks::AnyOnCudnn::Variant>(module, "BuiltCudnn", variant);
+  bind_on_gpu<lenet::CudnnGraphApi, lenet::CudnnGraphApiNetwork::Variant>(module, "CudnnGraphApi",
+                                                                          variant);
+  bind_on_gpu<lenet::FusedOnGpu, lenet::FusedNetwork::Variant>(module, "FusedOnGpu", variant);
   bind_on_gpu<lenet::PersistentOnGpu>(module, "PersistentOnGpu");
   const auto first = pybind11::arg("first"), last = pybind11::arg("last");
   const auto trivial = pybind11::arg("trivial");
-  bind<lenet::CudnnProbe, int, int, int, std::string>(module, "CudnnProbe", first, last, trivial,
-                                                      variant);
-  bind<lenet::CudnnGraphApiProbe, int, int, int, std::string>(module, "CudnnGraphApiProbe", first,
-                                                              last, trivial, variant);
-  bind<lenet::FusedProbe, int, int, int, std::string>(module, "FusedProbe", first, last, trivial,
-                                                      variant);
+  bind<lenet::CudnnProbe, int, int, int, lenet::CudnnNetwork::Variant>(module, "CudnnProbe", first,
+                                                                       last, trivial, variant);
+  bind<lenet::CudnnGraphApiProbe, int, int, int, lenet::CudnnGraphApiNetwork::Variant>(
+      module, "CudnnGraphApiProbe", first, last, trivial, variant);
+  bind<lenet::FusedProbe, int, int, int, lenet::FusedNetwork::Variant>(module, "FusedProbe", first,
+                                                                       last, trivial, variant);
   bind_on_gpu<lenet::LaunchAndCopies>(module, "LaunchAndCopies");
   bind_on_gpu<lenet::LaunchAndFlag>(module, "LaunchAndFlag");
   bind_on_gpu<lenet::ResidentEcho>(module, "ResidentEcho");

@@ -32,7 +32,7 @@ class FusedBackend : public Fused {
     return {
         {"isa", isa()},
         {"vector width", std::to_string(32 * lanes()) + " bits"},
-        {"variant", variant().empty() ? "float32" : variant()},
+        {"variant", variant() == Variant::kInt16 ? "int16" : "float32"},
         {"convolution", "Winograd F(4,5) and F(4x4,5x5), fused with pooling"},
         {"threads", std::to_string(threads())},
 #if defined(__clang__)
@@ -47,7 +47,12 @@ class FusedBackend : public Fused {
 }  // namespace
 }  // namespace lenet
 
+namespace pybind11::detail {
+template <>
+struct type_caster<lenet::Fused::Variant> : lenet::bindings::VariantCaster<lenet::Fused> {};
+}  // namespace pybind11::detail
+
 PYBIND11_MODULE(_fused, module, pybind11::mod_gil_not_used()) {
   const auto variant = pybind11::arg("variant") = "";
-  lenet::bindings::bind<lenet::FusedBackend, std::string>(module, "Fused", variant);
+  lenet::bindings::bind<lenet::FusedBackend, lenet::Fused::Variant>(module, "Fused", variant);
 }

@@ -11,14 +11,15 @@
 
 namespace lenet {
 
-using Cudnn = cuda::OnGpu<CudnnNetwork, std::string>;
-using CudnnGraphApi = cuda::OnGpu<CudnnGraphApiNetwork, std::string>;
-using FusedOnGpu = cuda::OnGpu<FusedNetwork, std::string>;
+using Cudnn = cuda::OnGpu<CudnnNetwork, CudnnNetwork::Variant>;
+using CudnnGraphApi = cuda::OnGpu<CudnnGraphApiNetwork, CudnnGraphApiNetwork::Variant>;
+using FusedOnGpu = cuda::OnGpu<FusedNetwork, FusedNetwork::Variant>;
 using PersistentOnGpu = cuda::OnGpu<PersistentNetwork>;
 
 }  // namespace lenet
 
-extern template class lenet::cuda::OnGpu<lenet::CudnnNetwork, std::string>;
-extern template class lenet::cuda::OnGpu<lenet::CudnnGraphApiNetwork, std::string>;
-extern template class lenet::cuda::OnGpu<lenet::FusedNetwork, std::string>;
+extern template class lenet::cuda::OnGpu<lenet::CudnnNetwork, lenet::CudnnNetwork::Variant>;
+extern template class lenet::cuda::OnGpu<lenet::CudnnGraphApiNetwork,
+                                         lenet::CudnnGraphApiNetwork::Variant>;
+extern template class lenet::cuda::OnGpu<lenet::FusedNetwork, lenet::FusedNetwork::Variant>;
 extern template class lenet::cuda::OnGpu<lenet::PersistentNetwork>;

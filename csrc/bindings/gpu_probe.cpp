@@ -11,10 +11,9 @@ namespace lenet {
 template <class Network>
 class StagesOnly {
  public:
-  template <class... Variant>
   StagesOnly(const cuda::Session& session, const Weights& weights, int first, int last, int trivial,
-             const Variant&... variant)
-      : network_(session, weights, variant...) {
+             typename Network::Variant variant)
+      : network_(session, weights, variant) {
     for (int i = 0; i < trivial; ++i) steps_.push_back(network_.trivial());
     for (int i = first; i < last; ++i) steps_.push_back(network_.steps()[i]);
     put();  // it loads the kernels, which a capture must not
@@ -70,8 +69,9 @@ std::map<std::string, double> profile_of(StagesOnly<Network>&, const float*, int
   return {};
 }
 
-template class cuda::OnGpu<StagesOnly<CudnnNetwork>, int, int, int, std::string>;
-template class cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int, std::string>;
-template class cuda::OnGpu<StagesOnly<FusedNetwork>, int, int, int, std::string>;
+template class cuda::OnGpu<StagesOnly<CudnnNetwork>, int, int, int, CudnnNetwork::Variant>;
+template class cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int,
+                           CudnnGraphApiNetwork::Variant>;
+template class cuda::OnGpu<StagesOnly<FusedNetwork>, int, int, int, FusedNetwork::Variant>;
 
 }  // namespace lenet

@@ -17,16 +17,16 @@ template <class Network>
 class StagesOnly;
 
 /// Options: first, last, trivial, and the variant.
-using CudnnProbe = cuda::OnGpu<StagesOnly<CudnnNetwork>, int, int, int, std::string>;
+using CudnnProbe = cuda::OnGpu<StagesOnly<CudnnNetwork>, int, int, int, CudnnNetwork::Variant>;
 using CudnnGraphApiProbe =
-    cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int, std::string>;
-using FusedProbe = cuda::OnGpu<StagesOnly<FusedNetwork>, int, int, int, std::string>;
+    cuda::OnGpu<StagesOnly<CudnnGraphApiNetwork>, int, int, int, CudnnGraphApiNetwork::Variant>;
+using FusedProbe = cuda::OnGpu<StagesOnly<FusedNetwork>, int, int, int, FusedNetwork::Variant>;
 
 }  // namespace lenet
 
 extern template class lenet::cuda::OnGpu<lenet::StagesOnly<lenet::CudnnNetwork>, int, int, int,
-                                         std::string>;
+                                         lenet::CudnnNetwork::Variant>;
 extern template class lenet::cuda::OnGpu<lenet::StagesOnly<lenet::CudnnGraphApiNetwork>, int, int,
-                                         int, std::string>;
+                                         int, lenet::CudnnGraphApiNetwork::Variant>;
 extern template class lenet::cuda::OnGpu<lenet::StagesOnly<lenet::FusedNetwork>, int, int, int,
-                                         std::string>;
+                                         lenet::FusedNetwork::Variant>;

@@ -48,11 +48,11 @@ std::map<std::string, std::string> facts_of(const CudnnNetwork& n) {
   const auto tell = [&](const char* name, const CudnnNetwork::Convolution& layer) {
     facts[name] = kAlgorithmNames[layer.algorithm];
     if (layer.refused) facts[name] += ", since cuDNN refuses implicit precomputed gemm here";
-    if (n.variant_ == "fused") facts[name] += ", with its bias in one call";
+    if (n.variant_ == CudnnNetwork::Variant::kFused) facts[name] += ", with its bias in one call";
   };
   tell("conv1", n.conv1_);
   tell("conv2", n.conv2_);
-  facts["math"] = n.variant_ == "tf32" ? "TF32 allowed" : "float32";
+  facts["math"] = n.variant_ == CudnnNetwork::Variant::kTf32 ? "TF32 allowed" : "float32";
   facts["launch"] = launch_of(n);
   facts["workspace"] = std::to_string(n.convolution_workspace_.bytes()) + " bytes";
   return facts;
@@ -145,9 +145,9 @@ std::map<std::string, double> profile_of(PersistentNetwork& n, const float* imag
 
 // -------------------------------------------------------------------------------------------------
 
-template class cuda::OnGpu<CudnnNetwork, std::string>;
-template class cuda::OnGpu<CudnnGraphApiNetwork, std::string>;
-template class cuda::OnGpu<FusedNetwork, std::string>;
+template class cuda::OnGpu<CudnnNetwork, CudnnNetwork::Variant>;
+template class cuda::OnGpu<CudnnGraphApiNetwork, CudnnGraphApiNetwork::Variant>;
+template class cuda::OnGpu<FusedNetwork, FusedNetwork::Variant>;
 template class cuda::OnGpu<PersistentNetwork>;
 
 }  // namespace lenet

@@ -21,11 +21,9 @@ FusedVariants variants_for(const std::string& isa) {
   throw std::logic_error("no kernels were compiled for " + isa);
 }
 
-FusedKernels kernels_for(const std::string& isa, const std::string& variant) {
+FusedKernels kernels_for(const std::string& isa, Fused::Variant variant) {
   const FusedVariants variants = variants_for(isa);
-  if (variant.empty()) return variants.float32;
-  if (variant == "int16") return variants.int16;
-  throw std::invalid_argument("fused has no variant '" + variant + "'; expected '' or 'int16'");
+  return variant == Fused::Variant::kInt16 ? variants.int16 : variants.float32;
 }
 
 /// An image whose stages the threads share.
@@ -70,7 +68,7 @@ void run_range(const void* many_images, int, int part) {
 
 }  // namespace
 
-Fused::Fused(const Weights& weights, int threads, const std::string& variant)
+Fused::Fused(const Weights& weights, int threads, Variant variant)
     : isa_(choose_isa()),
       variant_(variant),
       threads_(threads),

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "cpu/fused_helpers.hpp"
 #include "cpu/fused_kernels.hpp"
@@ -14,8 +15,12 @@ namespace lenet {
 
 class Fused {
  public:
-  /// `variant` is "" for float32 throughout, or "int16" for fc1's weights in 16 bits.
-  Fused(const Weights& weights, int threads, const std::string& variant);
+  /// float32 throughout, or fc1's weights in 16 bits.
+  enum class Variant { kFloat32, kInt16 };
+  static constexpr std::pair<const char*, Variant> kVariants[] = {{"", Variant::kFloat32},
+                                                                  {"int16", Variant::kInt16}};
+
+  Fused(const Weights& weights, int threads, Variant variant);
 
   /// `count` images in, 10 probabilities each out. Any number of threads may call it at once.
   void infer(const float* images, std::size_t count, float* probabilities) const;
@@ -24,7 +29,7 @@ class Fused {
     kernels_.trace(packed_.get(), image, trace);
   }
   const std::string& isa() const { return isa_; }
-  const std::string& variant() const { return variant_; }
+  Variant variant() const { return variant_; }
   int lanes() const { return kernels_.lanes; }
   int threads() const { return threads_; }
 
@@ -32,7 +37,8 @@ class Fused {
   bool infer_shared(const float* image, bool backwards, float* probabilities) const;
   void infer_many(const float* images, std::size_t count, float* probabilities) const;
 
-  std::string isa_, variant_;
+  std::string isa_;
+  Variant variant_;
   int threads_;
   FusedKernels kernels_;
   FusedMemory packed_;

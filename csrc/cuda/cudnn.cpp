@@ -114,7 +114,7 @@ CudnnNetwork::FullyConnected::FullyConnected(cudaStream_t stream, int from, int 
 
 // 3  the network ----------------------------------------------------------------------------------
 
-CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const std::string& chosen,
+CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, Variant chosen,
                            int at_once)
     : session_(opened),
       variant_(chosen),
@@ -126,7 +126,7 @@ CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const 
       max_pooling_(describe_max_pooling()),
       relu_(describe_activation(CUDNN_ACTIVATION_RELU)),
       identity_(describe_activation(CUDNN_ACTIVATION_IDENTITY)) {
-  if (variant_ == "tf32") {
+  if (variant_ == Variant::kTf32) {
     cuda::require_tf32();
   } else {
     cuda::require_float32();
@@ -136,7 +136,7 @@ CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const 
   LENET_CHECK(cublasCreate(cublas_.put()));
   LENET_CHECK(cublasSetStream(cublas_, stream_));
   LENET_CHECK(cublasSetMathMode(
-      cublas_, variant_ == "tf32" ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
+      cublas_, variant_ == Variant::kTf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
 
   choose_algorithm(conv1_, image_, conv1_out_);
   choose_algorithm(conv2_, pool1_out_, conv2_out_);
@@ -149,7 +149,7 @@ CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const 
   LENET_CHECK(cublasSetWorkspace(cublas_, cublas_workspace_, cublas_workspace_.bytes()));
 
   warm_up();  // it loads the kernels, which a capture must not
-  if (variant_ == "cudagraph") {
+  if (variant_ == Variant::kCudaGraph) {
     graph_ = cuda::capture(stream_, [this] {
       copy_in();
       compute();
@@ -160,7 +160,7 @@ CudnnNetwork::CudnnNetwork(const cuda::Session& opened, const Weights& w, const 
 }
 
 std::vector<cuda::Step> CudnnNetwork::make_steps() {
-  const int convolution_calls = variant_ == "fused" ? 1 : 2;
+  const int convolution_calls = variant_ == Variant::kFused ? 1 : 2;
   return {
       {"conv1", convolution_calls, [this] { convolve(conv1_, image_, conv1_out_); },
        conv1_out_.values},
@@ -202,7 +202,7 @@ void CudnnNetwork::warm_up() {
 /// workspace_bytes() asks.
 void CudnnNetwork::choose_algorithm(Convolution& layer, const Activation& input,
                                     const Activation& output) {
-  if (variant_ != "find") {
+  if (variant_ != Variant::kFind) {
     std::size_t bytes = 0;
     const cudnnStatus_t status = cudnnGetConvolutionForwardWorkspaceSize(
         cudnn_, input.shape, layer.filter, layer.convolution, output.shape, layer.algorithm,
@@ -275,7 +275,7 @@ void CudnnNetwork::copy_out() {
 
 // conv1 and conv2
 void CudnnNetwork::convolve(const Convolution& layer, const Activation& input, Activation& output) {
-  if (variant_ == "fused") {
+  if (variant_ == Variant::kFused) {
     LENET_CHECK(cudnnConvolutionBiasActivationForward(
         cudnn_, &kOne, input.shape, input.values, layer.filter, layer.weight, layer.convolution,
         layer.algorithm, convolution_workspace_, convolution_workspace_.bytes(), &kZero,

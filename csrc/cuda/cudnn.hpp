@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/owners.hpp"
@@ -35,8 +36,17 @@ class CudnnNetwork {
 
   /// A network is built for a number of images a call, as its tensors and graph are.
   static constexpr int kMostImages = 1024;
-  /// Its variant is "" (algorithm named by hand), "find", "fused", "tf32" or "cudagraph".
-  CudnnNetwork(const cuda::Session& session, const Weights& weights, const std::string& variant,
+  /// The algorithm named by hand, or found by cuDNN; a convolution and its bias in one call; TF32
+  /// allowed; all of it as a CUDA graph.
+  enum class Variant { kNamed, kFind, kFused, kTf32, kCudaGraph };
+  static constexpr std::pair<const char*, Variant> kVariants[] = {
+      {"", Variant::kNamed},
+      {"find", Variant::kFind},
+      {"fused", Variant::kFused},
+      {"tf32", Variant::kTf32},
+      {"cudagraph", Variant::kCudaGraph}};
+
+  CudnnNetwork(const cuda::Session& session, const Weights& weights, Variant variant,
                int images = 1);
   CudnnNetwork(const CudnnNetwork&) = delete;  // its steps refer to it
   CudnnNetwork& operator=(const CudnnNetwork&) = delete;
@@ -101,14 +111,14 @@ class CudnnNetwork {
                               const Activation& output);
 
   const cuda::Session& session_;
-  std::string variant_;
+  Variant variant_;
   int images_;
   cudaStream_t stream_ = session_.stream();
   CudnnHandle cudnn_;
   CublasHandle cublas_;
 
   // Since Ampere, cuDNN's default math rounds float32 to the 10 bits of TF32: only where asked.
-  cudnnMathType_t math_ = variant_ == "tf32" ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+  cudnnMathType_t math_ = variant_ == Variant::kTf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
   Convolution conv1_, conv2_;
   FullyConnected fc1_, fc2_;
   PoolingDescriptor max_pooling_;

@@ -92,7 +92,7 @@ CudnnGraphApiNetwork::FullyConnected::FullyConnected(cudaStream_t stream, int n,
 // 3  the network ----------------------------------------------------------------------------------
 
 CudnnGraphApiNetwork::CudnnGraphApiNetwork(const cuda::Session& opened, const Weights& w,
-                                           const std::string& variant, int n)
+                                           Variant variant, int n)
     : session_(opened),
       cudnn_(open_cudnn(stream_)),
       images_(n),
@@ -124,7 +124,7 @@ CudnnGraphApiNetwork::CudnnGraphApiNetwork(const cuda::Session& opened, const We
   const std::vector<float> blank(kImagePixels);
   float ten[kClasses];
   infer(blank.data(), ten);  // it loads the other kernels, which a capture must not
-  if (variant == "cudagraph") {
+  if (variant == Variant::kCudaGraph) {
     graph_ = cuda::capture(stream_, [this] {
       copy_in();
       compute();

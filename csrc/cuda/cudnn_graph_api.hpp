@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/cudnn_plan.hpp"
@@ -26,9 +27,12 @@ class CudnnGraphApiNetwork {
 
   /// A network is built for a number of images a call, as its plans are.
   static constexpr int kMostImages = 1024;
-  /// Its variant is "" or "cudagraph".
-  CudnnGraphApiNetwork(const cuda::Session& session, const Weights& weights,
-                       const std::string& variant, int images = 1);
+  enum class Variant { kStream, kCudaGraph };
+  static constexpr std::pair<const char*, Variant> kVariants[] = {
+      {"", Variant::kStream}, {"cudagraph", Variant::kCudaGraph}};
+
+  CudnnGraphApiNetwork(const cuda::Session& session, const Weights& weights, Variant variant,
+                       int images = 1);
   CudnnGraphApiNetwork(const CudnnGraphApiNetwork&) = delete;  // its steps refer to it
   CudnnGraphApiNetwork& operator=(const CudnnGraphApiNetwork&) = delete;
 

@@ -37,15 +37,14 @@ FusedNetwork::Boundary::Boundary() {
   on_gpu = static_cast<Shared*>(address);
 }
 
-FusedNetwork::FusedNetwork(const cuda::Session& opened, const Weights& from,
-                           const std::string& variant)
+FusedNetwork::FusedNetwork(const cuda::Session& opened, const Weights& from, Variant variant)
     : session_(opened),
-      mapped_(variant == "mapped"),
+      mapped_(variant == Variant::kMapped),
       code_(session_, mapped_),
       // load
       weights_(stream_, from, code_.once ? cuda::Fc1Order::kByThread : cuda::Fc1Order::kByOutput) {
   warm_up();  // it brings the code to the GPU, which a capture must not
-  if (variant.empty()) return;
+  if (variant == Variant::kStream) return;
   graph_ = cuda::capture(stream_, [this] {
     copy_in();
     compute();

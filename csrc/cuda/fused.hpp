@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/kernels.hpp"
@@ -17,8 +18,11 @@ namespace lenet {
 
 class FusedNetwork {
  public:
-  /// Its variant is "" (launches and copies on a stream), "cudagraph" or "mapped".
-  FusedNetwork(const cuda::Session& session, const Weights& weights, const std::string& variant);
+  enum class Variant { kStream, kCudaGraph, kMapped };  // fused.cpp says what each does
+  static constexpr std::pair<const char*, Variant> kVariants[] = {
+      {"", Variant::kStream}, {"cudagraph", Variant::kCudaGraph}, {"mapped", Variant::kMapped}};
+
+  FusedNetwork(const cuda::Session& session, const Weights& weights, Variant variant);
   FusedNetwork(const FusedNetwork&) = delete;  // its steps refer to it
   FusedNetwork& operator=(const FusedNetwork&) = delete;
 

@@ -39,7 +39,7 @@ void require_layers(const Graph& graph) {
 
 }  // namespace
 
-AnyOnCudnn::AnyOnCudnn(const cuda::Session& session, const Graph& graph, const std::string& variant)
+AnyOnCudnn::AnyOnCudnn(const cuda::Session& session, const Graph& graph, Variant variant)
     : session_(session),
       graph_(graph),
       variant_(variant),
@@ -75,7 +75,7 @@ AnyOnCudnn::AnyOnCudnn(const cuda::Session& session, const Graph& graph, const s
   const std::vector<float> blank(inputs_);
   std::vector<float> answer(answers_);
   infer(blank.data(), answer.data());  // it loads the kernels, which a capture must not
-  if (variant_ == "cudagraph") {
+  if (variant_ == Variant::kCudaGraph) {
     launched_ = cuda::capture(stream_, [this] { enqueue(); });
     infer(blank.data(), answer.data());  // it brings the graph to the GPU
   }
@@ -197,7 +197,7 @@ void AnyOnCudnn::convolve(const Layer& layer, const Step& step, Tensor x, Tensor
 cudnnConvolutionFwdAlgo_t AnyOnCudnn::choose(const WorkspaceOf& workspace_of,
                                              const Convolve& call) {
   std::size_t bytes = 0;
-  if (variant_ != "find") {
+  if (variant_ != Variant::kFind) {
     constexpr auto kNamed = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
     return cuda::is_not_supported(workspace_of(kNamed, &bytes))
                ? CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM

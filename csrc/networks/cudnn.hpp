@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/cudnn.hpp"
@@ -13,10 +14,15 @@
 
 namespace lenet::networks {
 
-/// For one image and one caller. Its variant is "", "find" or "cudagraph".
+/// For one image and one caller.
 class AnyOnCudnn {
  public:
-  AnyOnCudnn(const cuda::Session& session, const Graph& graph, const std::string& variant);
+  /// As CudnnNetwork's of these names.
+  enum class Variant { kNamed, kFind, kCudaGraph };
+  static constexpr std::pair<const char*, Variant> kVariants[] = {
+      {"", Variant::kNamed}, {"find", Variant::kFind}, {"cudagraph", Variant::kCudaGraph}};
+
+  AnyOnCudnn(const cuda::Session& session, const Graph& graph, Variant variant);
 
   void infer(const float* input, float* answer);
 
@@ -54,7 +60,7 @@ class AnyOnCudnn {
 
   const cuda::Session& session_;
   const Graph graph_;  // its parameters are borrowed until it is built
-  std::string variant_;
+  Variant variant_;
   std::size_t inputs_, answers_;
   cudaStream_t stream_ = session_.stream();
   CudnnNetwork::CudnnHandle cudnn_;
