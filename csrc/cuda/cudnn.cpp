@@ -273,6 +273,9 @@ void CudnnNetwork::copy_out() {
                               host_probabilities_.bytes(), cudaMemcpyDeviceToHost, stream_));
 }
 
+/// Two calls, as csrc/networks/cudnn.cpp makes them where no ReLU follows, and none does here. The
+/// variant `fused` makes one: without a ReLU, cuDNN takes the bias in the same call with one
+/// algorithm only, implicit precomputed gemm.
 // conv1 and conv2
 void CudnnNetwork::convolve(const Convolution& layer, const Activation& input, Activation& output) {
   if (variant_ == Variant::kFused) {
