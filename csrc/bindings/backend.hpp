@@ -130,14 +130,14 @@ inline Weights weights_from(const py::object& weights) {
   };
 }
 
-/// For a type_caster of Network's variants: Python gives one by its name.
-template <class Network>
+/// For a type_caster: Python gives a variant by its name.
+template <class Variant>
 struct VariantCaster {
-  PYBIND11_TYPE_CASTER(typename Network::Variant, py::detail::const_name("str"));
+  PYBIND11_TYPE_CASTER(Variant, py::detail::const_name("str"));
 
   bool load(py::handle given, bool /*convert*/) {
     if (!py::isinstance<py::str>(given)) return false;
-    value = variant_of<Network>(given.cast<std::string>());
+    value = variant_of<Variant>(given.cast<std::string>());
     return true;
   }
 };

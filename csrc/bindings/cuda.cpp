@@ -12,6 +12,17 @@
 #include "cuda/nvrtc.hpp"
 #include "networks/cudnn.hpp"
 
+namespace lenet {
+
+template <>
+struct VariantNames<networks::AnyOnCudnn::Variant> {
+  using Variant = networks::AnyOnCudnn::Variant;
+  static constexpr NamedVariant<Variant> kAll[] = {
+      {"", Variant::kNamed}, {"find", Variant::kFind}, {"cudagraph", Variant::kCudaGraph}};
+};
+
+}  // namespace lenet
+
 namespace lenet::bindings {
 namespace {
 
@@ -75,15 +86,15 @@ class BuiltCudnn {
 namespace pybind11::detail {
 using lenet::bindings::VariantCaster;
 template <>
-struct type_caster<lenet::CudnnNetwork::Variant> : VariantCaster<lenet::CudnnNetwork> {};
+struct type_caster<lenet::CudnnNetwork::Variant> : VariantCaster<lenet::CudnnNetwork::Variant> {};
 template <>
 struct type_caster<lenet::CudnnGraphApiNetwork::Variant>
-    : VariantCaster<lenet::CudnnGraphApiNetwork> {};
+    : VariantCaster<lenet::CudnnGraphApiNetwork::Variant> {};
 template <>
-struct type_caster<lenet::FusedNetwork::Variant> : VariantCaster<lenet::FusedNetwork> {};
+struct type_caster<lenet::FusedNetwork::Variant> : VariantCaster<lenet::FusedNetwork::Variant> {};
 template <>
 struct type_caster<lenet::networks::AnyOnCudnn::Variant>
-    : VariantCaster<lenet::networks::AnyOnCudnn> {};
+    : VariantCaster<lenet::networks::AnyOnCudnn::Variant> {};
 }  // namespace pybind11::detail
 
 PYBIND11_MODULE(LENET_MODULE, module, pybind11::mod_gil_not_used()) {

@@ -6,6 +6,14 @@
 #include "bindings/backend.hpp"
 
 namespace lenet {
+
+template <>
+struct VariantNames<Fused::Variant> {
+  using Variant = Fused::Variant;
+  static constexpr NamedVariant<Variant> kAll[] = {{"", Variant::kFloat32},
+                                                   {"int16", Variant::kInt16}};
+};
+
 namespace {
 
 /// The network, and what only the harness asks of it.
@@ -49,7 +57,8 @@ class FusedBackend : public Fused {
 
 namespace pybind11::detail {
 template <>
-struct type_caster<lenet::Fused::Variant> : lenet::bindings::VariantCaster<lenet::Fused> {};
+struct type_caster<lenet::Fused::Variant> : lenet::bindings::VariantCaster<lenet::Fused::Variant> {
+};
 }  // namespace pybind11::detail
 
 PYBIND11_MODULE(_fused, module, pybind11::mod_gil_not_used()) {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "cpu/fused_helpers.hpp"
 #include "cpu/fused_kernels.hpp"
@@ -17,8 +16,6 @@ class Fused {
  public:
   /// float32 throughout, or fc1's weights in 16 bits.
   enum class Variant { kFloat32, kInt16 };
-  static constexpr std::pair<const char*, Variant> kVariants[] = {{"", Variant::kFloat32},
-                                                                  {"int16", Variant::kInt16}};
 
   Fused(const Weights& weights, int threads, Variant variant);
 

@@ -7,7 +7,6 @@
 
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cuda/owners.hpp"
@@ -39,17 +38,10 @@ class CudnnNetwork {
   /// The algorithm named by hand, or found by cuDNN; a convolution and its bias in one call; TF32
   /// allowed; all of it as a CUDA graph.
   enum class Variant { kNamed, kFind, kFused, kTf32, kCudaGraph };
-  static constexpr std::pair<const char*, Variant> kVariants[] = {
-      {"", Variant::kNamed},
-      {"find", Variant::kFind},
-      {"fused", Variant::kFused},
-      {"tf32", Variant::kTf32},
-      {"cudagraph", Variant::kCudaGraph}};
 
   CudnnNetwork(const cuda::Session& session, const Weights& weights, Variant variant,
                int images = 1);
   CudnnNetwork(const CudnnNetwork&) = delete;  // its steps refer to it
-  CudnnNetwork& operator=(const CudnnNetwork&) = delete;
 
   /// `count` images, at most as many as it is built for.
   void infer(const float* pixels, float* ten, int count = 1);

@@ -7,7 +7,6 @@
 
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cuda/cudnn_plan.hpp"
@@ -28,13 +27,10 @@ class CudnnGraphApiNetwork {
   /// A network is built for a number of images a call, as its plans are.
   static constexpr int kMostImages = 1024;
   enum class Variant { kStream, kCudaGraph };
-  static constexpr std::pair<const char*, Variant> kVariants[] = {
-      {"", Variant::kStream}, {"cudagraph", Variant::kCudaGraph}};
 
   CudnnGraphApiNetwork(const cuda::Session& session, const Weights& weights, Variant variant,
                        int images = 1);
   CudnnGraphApiNetwork(const CudnnGraphApiNetwork&) = delete;  // its steps refer to it
-  CudnnGraphApiNetwork& operator=(const CudnnGraphApiNetwork&) = delete;
 
   /// `count` images, at most as many as it is built for.
   void infer(const float* pixels, float* ten, int count = 1);

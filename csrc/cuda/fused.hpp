@@ -5,7 +5,6 @@
 
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cuda/kernels.hpp"
@@ -19,12 +18,9 @@ namespace lenet {
 class FusedNetwork {
  public:
   enum class Variant { kStream, kCudaGraph, kMapped };  // fused.cpp says what each does
-  static constexpr std::pair<const char*, Variant> kVariants[] = {
-      {"", Variant::kStream}, {"cudagraph", Variant::kCudaGraph}, {"mapped", Variant::kMapped}};
 
   FusedNetwork(const cuda::Session& session, const Weights& weights, Variant variant);
   FusedNetwork(const FusedNetwork&) = delete;  // its steps refer to it
-  FusedNetwork& operator=(const FusedNetwork&) = delete;
 
   void infer(const float* image, float* probabilities);
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cuda/cudnn.hpp"
@@ -19,8 +18,6 @@ class AnyOnCudnn {
  public:
   /// As CudnnNetwork's of these names.
   enum class Variant { kNamed, kFind, kCudaGraph };
-  static constexpr std::pair<const char*, Variant> kVariants[] = {
-      {"", Variant::kNamed}, {"find", Variant::kFind}, {"cudagraph", Variant::kCudaGraph}};
 
   AnyOnCudnn(const cuda::Session& session, const Graph& graph, Variant variant);
 

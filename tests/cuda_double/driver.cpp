@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "bindings/gpu_backends.hpp"
-#include "bindings/variants.hpp"
 #include "cuda/nvrtc.hpp"
 #include "lenet.hpp"
 
@@ -202,19 +201,20 @@ void examine(const std::string& name, const Parameters& parameters) {
   if (variant == "graph_api" || variant == "graph_api_cudagraph") {
     const std::string of_it = variant == "graph_api" ? "" : "cudagraph";
     examine(lenet::CudnnGraphApi(parameters.weights(), 1,
-                                 lenet::variant_of<lenet::CudnnGraphApiNetwork>(of_it)),
+                                 lenet::variant_of<lenet::CudnnGraphApiNetwork::Variant>(of_it)),
             parameters, allowed);
   } else if (name.substr(0, colon) == "cudnn") {
-    examine(lenet::Cudnn(parameters.weights(), 1, lenet::variant_of<lenet::CudnnNetwork>(variant)),
+    examine(lenet::Cudnn(parameters.weights(), 1,
+                         lenet::variant_of<lenet::CudnnNetwork::Variant>(variant)),
             parameters, allowed);
   } else if (name == "cuda:persistent") {
     const lenet::PersistentOnGpu backend(parameters.weights(), 1);
     if (cuda_double_residents) examine_residence(backend);
     examine(backend, parameters, allowed, 20);
   } else if (name.substr(0, colon) == "cuda") {
-    examine(
-        lenet::FusedOnGpu(parameters.weights(), 1, lenet::variant_of<lenet::FusedNetwork>(variant)),
-        parameters, allowed);
+    examine(lenet::FusedOnGpu(parameters.weights(), 1,
+                              lenet::variant_of<lenet::FusedNetwork::Variant>(variant)),
+            parameters, allowed);
   } else {
     throw std::runtime_error("no such backend");
   }
