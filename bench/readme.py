@@ -12,7 +12,6 @@ tables.py.
 import re
 import sys
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 from lenet_bench.questions.share import given
@@ -76,15 +75,14 @@ def built() -> Iterator[tuple[Path, str]]:
 
 def main() -> None:
     """Write the files, or check them."""
-    for path, content in chain(shipped(), texts()):
-        if "--check" not in sys.argv[1:]:
+    for path, content in (*shipped(), *texts()):
+        if "--check" not in sys.argv:
             path.write_bytes(content)
         elif not path.exists() or content != path.read_bytes():
             name = path.relative_to(ROOT)
             raise SystemExit(f"{name} is stale; fix it with: python bench/readme.py")
-    if "--release" in sys.argv[1:]:
+    if "--release" in sys.argv:
         for path, text in built():
-            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
 
