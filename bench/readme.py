@@ -33,7 +33,6 @@ SHIPPED = ROOT / "python/lenet_bench/show/classroom"
 PARTS = ROOT / "results/why/epyc-zen5-2026-11-27.jsonl.gz"  # of the machine of the README's result
 NETWORKS = ROOT / "results/networks"
 CONTROL = NETWORKS / "control.jsonl.gz"  # LeNet by hand and built: not a network more
-PICTURED = ("hero", "sizes", "code")  # the figures that pages show
 
 
 def shipped() -> Iterator[tuple[Path, bytes]]:
@@ -66,7 +65,7 @@ def built() -> Iterator[tuple[Path, str]]:
     result = readme_result()
     by_size = size_figures(of_sizes(NETWORKS), limits_us(NETWORKS))
     figures = pictures(runs(result), by_size)
-    for key in PICTURED:
+    for key in ("hero", "sizes", "code"):
         yield PICTURES / f"{key}.svg", themed(figures[key])
     of_readme = page(runs(result, PARTS), by_size, notes(result))
     yield result.with_suffix("").with_suffix(".html"), of_readme
