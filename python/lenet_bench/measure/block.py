@@ -73,13 +73,13 @@ def _one_process(task: Task, conditions: Conditions, known: Prepared) -> tuple[B
     start: Judged | None = None
     try:
         start = Judged(task.entry, conditions, known)
-        for phase in (_started, _timed, _batches, _taken_apart):
+        for phase in (_built, _right, _timed, _believed, _batches, _taken_apart):
             found |= phase(start, task)
     except BudgetEnded:
         return None, False
     except Failed as raised:
         failure = raised
-        when = f"in round {task.round + 1}: " if "cold_start" in found else "while starting: "
+        when = f"in round {task.round + 1}: " if "cache_probe" in found else "while starting: "
         printed = start.child.output() if start else ""
         hint = known.subject.hint(task.entry.backend, failure.reason, printed)
         found |= _failed(failure, when, hint)
@@ -118,26 +118,33 @@ def _said(text: str, longest: int = _LONGEST) -> str:
     return portable(without_middle(text, longest))
 
 
-def _started(start: Judged, task: Task) -> dict[str, Any]:
-    """The steps of the start, after which its answers are right."""
+def _built(start: Judged, _: Task) -> dict[str, Any]:
+    """The steps of the start."""
     start.build(start.known.rotating.inputs)
+    return {"cold_start": start.cold_start}
+
+
+def _right(start: Judged, task: Task) -> dict[str, Any]:
+    """Its answers are checked, and in its first block whether it remembers them."""
     start.check_parity()
     is_probed = task.first and task.entry.checked
-    return {
-        "cold_start": start.cold_start,
-        "cache_probe": start.check_cache() if is_probed else None,
-    }
+    return {"cache_probe": start.check_cache() if is_probed else None}
 
 
 def _timed(start: Judged, task: Task) -> dict[str, Any]:
-    """The calls, and what else used their cores meanwhile; then they are checked."""
+    """The calls, and what else used their cores meanwhile."""
     cores = start.conditions.cores.worker
     before = cpu_times(cores)
     found = _calls(start, task)
     found["steal_share"], found["other_share"] = shares(cores, before, start.child.pid)
     found["mhz"] = mhz(cores)
-    start.check_timing()
     return found
+
+
+def _believed(start: Judged, _: Task) -> dict[str, Any]:
+    """The calls are checked. Those of a backend that fails here are kept with its block."""
+    start.check_timing()
+    return {}
 
 
 def _calls(start: Judged, task: Task) -> dict[str, Any]:
