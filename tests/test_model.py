@@ -12,7 +12,7 @@ from lenet_bench.errors import LenetBenchError
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions
 from lenet_bench.models.callers import CALLERS
-from lenet_bench.models.reader import _check_memory, read_model
+from lenet_bench.models.reader import check_memory, read_model
 from lenet_bench.registry import every_name
 from lenet_bench.results import read_result
 from lenet_bench.subjects.arbiter import _KIN, REFERENCE, _distance, _verdict, _Voice
@@ -293,7 +293,7 @@ def test_large_data_is_not_unpacked(tmp_path):
 
 def test_a_model_that_does_not_fit_the_memory_is_refused():
     with pytest.raises(LenetBenchError, match=r"its largest tensor 1048576\.0"):
-        _check_memory(0, 1 << 50)
+        check_memory(0, 1 << 50)
 
 
 @pytest.mark.parametrize(

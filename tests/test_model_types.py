@@ -13,7 +13,7 @@ from lenet_bench.measure.options import CompareOptions, Entry
 from lenet_bench.measure.start import Failed, conditions
 from lenet_bench.models.callers import CALLERS, Model
 from lenet_bench.registry import find, is_installed
-from lenet_bench.subjects.model import ModelFile, _unsupported
+from lenet_bench.subjects.model import ModelFile, unsupported
 
 TYPES = ("float32", "int64", "int32", "uint8", "bool", "float16", "float64")
 WEIGHTS = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
@@ -186,7 +186,7 @@ def test_litert_is_quoted_without_places_in_its_sources(model_of, tmp_path):
         line = first_line(caught.value)
         assert line.startswith(said)
         assert "ERROR" not in line
-        reason = str(_unsupported(find("litert:compiled")[0], caught.value))
+        reason = str(unsupported(find("litert:compiled")[0], caught.value))
         assert reason == f"LiteRT does not run it: {line.removesuffix('.')}"
 
 

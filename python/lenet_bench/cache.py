@@ -117,6 +117,18 @@ def keep(kind: str, name: str, content: bytes, suffix: str = "") -> Path:
     return path
 
 
+@_explained()
+def prune(kind: str, most: int) -> None:
+    """Remove the oldest files of this kind until the others have at most so many bytes."""
+    paths = sorted(own_folder(kind).iterdir(), key=lambda path: path.lstat().st_mtime)
+    left = sum(path.lstat().st_size for path in paths)
+    for path in paths:
+        if left <= most:
+            break
+        left -= path.lstat().st_size
+        path.unlink(missing_ok=True)
+
+
 def _place(folder: Path, name: str, content: bytes, suffix: str) -> Path:
     return folder / f"{name}-{hashlib.sha256(content).hexdigest()}{suffix}"
 

@@ -9,6 +9,7 @@ so in precisions that Keras has words for, a policy and Model.quantize. It has n
 nor to demand float32, so whoever sets these writes for that framework too.
 """
 
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -65,7 +66,11 @@ def predict_on_batch(weights: Weights) -> Infer:
 
 def call(weights: Weights) -> Infer:
     """Layer after layer."""
-    model = lenet(weights)
+    return on_arrays(lenet(weights))
+
+
+def on_arrays(model: keras.Model) -> Infer:
+    """The model from array to array."""
 
     def infer(images: Array) -> Array:
         return keras.ops.convert_to_numpy(model(images[..., np.newaxis]))
@@ -81,7 +86,13 @@ def function(weights: Weights) -> Infer:
     """The model in a function that TensorFlow compiles."""
     import tensorflow as tf
 
-    program = tf.function(lenet(weights), jit_compile=True)
+    return through_tensors(tf.function(lenet(weights), jit_compile=True))
+
+
+def through_tensors(program: Callable[[Any], Any]) -> Infer:
+    """TensorFlow's program from array to array."""
+    import tensorflow as tf
+
     return lambda images: program(tf.constant(images[..., np.newaxis])).numpy()
 
 
@@ -91,8 +102,9 @@ def jit(weights: Weights) -> Infer:
 
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # no other thread for one image
     model = lenet(weights)
-    parameters = [one.value for one in model.trainable_variables]
-    program = jax.jit(lambda images: model.stateless_call(parameters, [], images)[0])
+    kinds = model.trainable_variables, model.non_trainable_variables
+    values = [[one.value for one in variables] for variables in kinds]
+    program = jax.jit(lambda images: model.stateless_call(*values, images)[0])
     return lambda images: np.array(program(images[..., np.newaxis]))
 
 
@@ -103,8 +115,7 @@ def bfloat16(weights: Weights) -> Infer:
     keras.config.set_dtype_policy("mixed_bfloat16")
     model = lenet(weights)
     keras.config.set_dtype_policy("float32")  # for the models after it
-    program = tf.function(lambda x: tf.cast(model(x), tf.float32), jit_compile=True)
-    return lambda images: program(tf.constant(images[..., np.newaxis])).numpy()
+    return through_tensors(tf.function(lambda x: tf.cast(model(x), tf.float32), jit_compile=True))
 
 
 def int8(weights: Weights) -> Infer:
@@ -113,8 +124,7 @@ def int8(weights: Weights) -> Infer:
 
     model = lenet(weights)
     model.quantize("int8")
-    program = tf.function(model, jit_compile=True)
-    return lambda images: program(tf.constant(images[..., np.newaxis])).numpy()
+    return through_tensors(tf.function(model, jit_compile=True))
 
 
 def compile(weights: Weights, device: str) -> Infer:

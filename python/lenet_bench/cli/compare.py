@@ -119,7 +119,10 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 @option("--cores N", "Cores of a backend. [one a thread, all for default threads]", callback=usable)
 @option("--cold", "Read 64 MB before each call: cold caches.")
 @network_option
-@option("--model FILE", "Measure your own model, .onnx or .tflite, on each engine that reads it.")
+@option(
+    "--model FILE",
+    "Measure your own model: .onnx, .tflite, .keras or .h5, on all that runs it.",
+)
 @option(
     "--shape NAME=SIZES",
     "An input's shape: image=1x3x320x320. Repeatable. [the model's; 1 where it has no size]",
@@ -186,11 +189,12 @@ def compare(
     from ..results import failures
     from ..show.comparison import comparison
     from ..show.sizes import answered
-    from ..subjects.model import ModelFile
+    from ..subjects.formats import own_model
 
     if not model and (shapes or ranges or data):
         raise click.UsageError("--shape, --range and --input are for the inputs of a --model")
-    own = ModelFile(str(model), dict(shapes), dict(ranges), str(data or "")) if model else None
+    made = dict(shapes), dict(ranges), str(data or "")
+    own = own_model(model, *made) if model else None
     subject = subject_of(network, chosen.pop("weights"), own)
     named = tuple(on_device(name, device) for name in backends)
     least_rounds = int(quick and not chosen["budget_s"])

@@ -70,10 +70,10 @@ class RowName(BackendName):
 
 def _as_model(value: str) -> str | None:
     """What to type where a file stands in a backend's place."""
-    if value.lower().endswith((".onnx", ".tflite")):
+    if value.lower().endswith((".onnx", ".tflite", ".keras", ".h5")):
         return f"{value} is a model file; to measure it: lenet-bench compare --model {quote(value)}"
     if Path(value).is_file():
-        return f"{value} is a file and no backend; `compare --model` takes .onnx and .tflite"
+        return f"{value} is a file and no backend; `compare --model` takes a model's file"
     return None
 
 

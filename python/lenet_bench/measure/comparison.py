@@ -172,8 +172,9 @@ class _Comparison:
             name: {
                 "lines_of_code": lines_of_code(name) if options.subject.is_by_hand else None,
                 **disk_mib(name),
+                **self._known.costs.get(entry.backend, {}),
             }
-            for name in self._entries
+            for name, entry in self._entries.items()
         }
 
     def run(self) -> Result:

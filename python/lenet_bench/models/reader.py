@@ -6,7 +6,7 @@ reference evaluator.
 
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from math import prod
@@ -50,10 +50,19 @@ def read_model(file: str, shapes: Sizes, ranges: Mapping[str, Any], data: str) -
     size = path.stat().st_size
     if size >= _LARGEST_FILE:
         raise LenetBenchError(f"it has {size / 1e9:.1f} GB, and a model file has less than 2")
-    given = _arrays(Path(data)) if data else {}
-    shapes = {**shapes, **{name: array.shape for name, array in given.items()}}
     read = {".onnx": _read_onnx, ".tflite": _read_tflite}[path.suffix]
-    kinds, known = read(path, size, shapes)
+    return with_inputs(partial(read, path, size), shapes, ranges, arrays_of(data))
+
+
+def with_inputs(
+    read: Callable[[Sizes], Read],
+    shapes: Sizes,
+    ranges: Mapping[str, Any],
+    given: Mapping[str, Array],
+) -> dict[str, Any]:
+    """What is read of a model whose inputs have these shapes, with inputs that are made for it."""
+    shapes = {**shapes, **{name: array.shape for name, array in given.items()}}
+    kinds, known = read(shapes)
     if not kinds or not known["outputs"]:
         raise LenetBenchError("it has no inputs or no outputs")
     if len(kinds) > _MOST_INPUTS:
@@ -127,7 +136,7 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
     tensors = [*inferred.value_info, *inferred.output, *inputs]
     largest = [prod(_shape(value)) for value in tensors]
     weights = [prod(value.dims) for value in graph.initializer]
-    _check_memory(max(size, 4 * sum(weights)), 4 * max(largest))
+    check_memory(max(size, 4 * sum(weights)), 4 * max(largest))
     path = f"{tempfile.mkdtemp()}/model.onnx"
     Path(path).write_bytes(model.SerializeToString())
     known = {
@@ -202,11 +211,11 @@ def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
     except (ValueError, RuntimeError) as error:  # also a name that is no text
         raise LenetBenchError(f"it cannot be read as TFLite: {first_line(error)}") from None
     largest = max((prod(map(int, tensor["shape"])) for tensor in tensors), default=0)
-    _check_memory(size, 4 * largest)
+    check_memory(size, 4 * largest)
     kinds = {
         tensor["name"]: (
             np.dtype(tensor["dtype"]),
-            _agreed(tensor["name"], tensor["shape_signature"].tolist(), shapes.get(tensor["name"])),
+            agreed(tensor["name"], tensor["shape_signature"].tolist(), shapes.get(tensor["name"])),
         )
         for tensor in inputs
     }
@@ -218,7 +227,7 @@ def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
         "outputs": [tensor["name"] for tensor in outputs],
         "coarse": next((coarse[name] for name in coarse if name in types), ""),
         "open": {
-            tensor["name"]: _spelled(tensor["shape_signature"])
+            tensor["name"]: spelled(tensor["shape_signature"])
             for tensor in inputs
             if tensor["name"] not in shapes and min(tensor["shape_signature"], default=1) <= 0
         },
@@ -247,7 +256,7 @@ def _fix(inputs: list[Any], outputs: Any, shapes: Sizes) -> dict[str, str]:
     for value in inputs:
         sides = [given.get(side.dim_param, side.dim_value) for side in _sides(value)]
         if value.name not in shapes and min(sides, default=1) <= 0:
-            opened[value.name] = _spelled(sides)
+            opened[value.name] = spelled(sides)
     named = {side.dim_param for value in inputs for side in _sides(value)} - {""}
     sizes = {**dict.fromkeys(named, 1), **given}
     for value in (*inputs, *outputs):
@@ -267,7 +276,7 @@ def _given_sizes(inputs: list[Any], shapes: Sizes) -> dict[str, int]:
         name, given = value.name, shapes.get(value.name)
         if value.type.tensor_type.HasField("shape"):
             sides = _sides(value)
-            _agreed(name, [side.dim_value for side in sides], given)
+            agreed(name, [side.dim_value for side in sides], given)
             pairs = zip(sides, given or (), strict=False)
             sizes |= {side.dim_param: size for side, size in pairs if side.dim_param}
         elif given is None:
@@ -287,7 +296,7 @@ def _sides(value: Any) -> Any:
     return value.type.tensor_type.shape.dim
 
 
-def _spelled(sides: Iterable[int]) -> str:
+def spelled(sides: Iterable[int]) -> str:
     """A shape as it is in a file."""
     return "x".join(str(side) if side > 0 else "?" for side in sides) or "a scalar"
 
@@ -301,7 +310,7 @@ def _complete(outputs: Any, inferred: Any) -> None:
             end.shape.CopyFrom(shape)
 
 
-def _agreed(name: str, dims: list[int], given: Shape | None) -> Shape:
+def agreed(name: str, dims: list[int], given: Shape | None) -> Shape:
     """The shape that was given, where the model's has it; else dynamic dimensions are 1."""
     if given is None:
         return tuple(side if side > 0 else 1 for side in dims)
@@ -310,7 +319,7 @@ def _agreed(name: str, dims: list[int], given: Shape | None) -> Shape:
     )
     if not fits:
         raise LenetBenchError(
-            f"{name} is {_spelled(dims)} in it, not {'x'.join(map(str, given)) or 'a scalar'}"
+            f"{name} is {spelled(dims)} in it, not {'x'.join(map(str, given)) or 'a scalar'}"
         )
     return given
 
@@ -348,8 +357,11 @@ def _made(random: np.random.Generator, kind: "np.dtype[Any]", shape: Shape, limi
     return np.asarray(random.integers(low, high, size=shape, endpoint=True)).astype(kind)
 
 
-def _arrays(path: Path) -> dict[str, Array]:
-    """The arrays of an .npz file, unpacked only if they are not too large."""
+def arrays_of(name: str) -> dict[str, Array]:
+    """The arrays of an .npz file, unpacked only if they are not too large; none without a file."""
+    if not name:
+        return {}
+    path = Path(name)
     try:
         with zipfile.ZipFile(path) as file:
             total = sum(map(partial(_bytes_of, file), file.namelist()))
@@ -385,7 +397,7 @@ def _converted(name: str, array: Array, kind: "np.dtype[Any]") -> Array:
     return np.ascontiguousarray(array, kind).reshape(array.shape)
 
 
-def _check_memory(weights: int, largest: int) -> None:
+def check_memory(weights: int, largest: int) -> None:
     """Raise LenetBenchError where a process with the model does not fit the free memory."""
     require_memory(
         f"its weights have {weights / 2**30:.1f} GiB and its largest tensor "

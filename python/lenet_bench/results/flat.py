@@ -24,6 +24,7 @@ def digest(result: Result) -> dict[str, Any]:
         "float32": result.rules.placed.float32,
         "arbiter": result.rules.placed.arbiter,
         "inputs": dict(result.rules.placed.inputs),
+        "parameters": result.rules.placed.parameters,
         "seed": result.rules.seed,
         "threads": result.rules.threads,
         "interval_s": result.rules.interval_s,
@@ -76,6 +77,8 @@ def _row(row: BackendResult, result: Result) -> dict[str, Any]:
         "lines_of_code": row.lines_of_code,
         "installed_mib": row.installed_mib,
         "converter_mib": row.converter_mib,
+        "conversion_s": row.conversion_s,
+        "file_mib": row.file_mib,
         "best_images_per_s": best.images_per_s if best else None,
         "best_batch": best.size if best else None,
     }

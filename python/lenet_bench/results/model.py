@@ -54,6 +54,7 @@ class Other(Struct, frozen=True, omit_defaults=True):
         None  # of a model of the user's own: who gave the answers to compare with
     )
     inputs: Words = {}  # likewise: the type and the shape of each, by name
+    parameters: Count | None = None  # likewise, where the framework that read it counts them
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -249,6 +250,8 @@ class Block(
     lines_of_code: Count | None = None  # of its implementation; in its first block
     installed_mib: Number | None = None  # on disk, the packages that a call needs; likewise
     converter_mib: Number | None = None  # further ones, which only write its model; likewise
+    conversion_s: Number | None = None  # of a model of the user's own, for it; likewise
+    file_mib: Number | None = None  # of that conversion; likewise
     experiments: Annotated[tuple[Experiment, ...], Few] = ()  # of `why`
     no_experiments_reason: Text | None = None  # why it has no experiments in a run of `why`
     anatomy: Anatomy | None = None  # of a call; in its first block
@@ -361,6 +364,8 @@ class BackendResult:
     lines_of_code: int | None = None
     installed_mib: float | None = None
     converter_mib: float | None = None
+    conversion_s: float | None = None
+    file_mib: float | None = None
     batches: tuple[Batch, ...] = ()
     batch_refusals: Mapping[str, str] = field(default_factory=dict)
     anatomy: Anatomy | None = None

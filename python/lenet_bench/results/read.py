@@ -164,6 +164,8 @@ def _row(listed: Listed, every: Sequence[Block]) -> BackendResult:
         lines_of_code=_last(block.lines_of_code for block in blocks),
         installed_mib=_last(block.installed_mib for block in blocks),
         converter_mib=_last(block.converter_mib for block in blocks),
+        conversion_s=_last(block.conversion_s for block in blocks),
+        file_mib=_last(block.file_mib for block in blocks),
         batches=tuple(batch for batch in _batches(timed) if str(batch.size) not in refused),
         batch_refusals={size: printable(why) for size, why in refused.items()},
         anatomy=_last(block.anatomy for block in blocks),

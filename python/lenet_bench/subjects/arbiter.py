@@ -250,10 +250,10 @@ def from_nearest(found: Answers, expected: Sequence[Sequence[Sequence[Array]] | 
 
 def _difference(found: Answers, expected: Answers) -> float:
     """Of all inputs the farthest; NaN stays."""
-    return float(np.max([*map(_distance, found, expected)], initial=0.0))
+    return float(np.max([*map(distance, found, expected)], initial=0.0))
 
 
-def _distance(found: Sequence[Array], expected: Sequence[Array] | None) -> float:
+def distance(found: Sequence[Array], expected: Sequence[Array] | None) -> float:
     """Of one input's outputs the farthest: relative L2 distance; infinity for another shape."""
     distances = [0.0]
     if expected is None or len(found) != len(expected):

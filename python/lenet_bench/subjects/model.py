@@ -33,7 +33,7 @@ from .subject import STRETCHES, Judge, Known, Prepared, Run, Subject
 _LONGEST = 300  # characters of an engine's sentence
 #: In sentences of TFLite Micro and MNN, which print the reason.
 _NO_REASON = ("TFLM failed", "Interpreter invocation failed", "runSession ended")
-_READ_S = 120.0
+READ_S = 120.0
 _ANSWER_S = 15.0  # for all inputs
 _ALLOWED = 1e-3  # relative L2 distance; a wrong operator is off by hundred times
 #: Of coarser numbers: float16, some layers deep; a step of eight bits up or down.
@@ -41,8 +41,8 @@ _ALLOWED_COARSE = {"float16": 0.02, "int8": 0.05}
 
 
 @dataclass(frozen=True)
-class ModelFile(Subject):
-    """A model file, and how its inputs are made, by name."""
+class OwnModel(Subject):
+    """A model of the user's own, and how its inputs are made, by name."""
 
     file: str
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -50,7 +50,6 @@ class ModelFile(Subject):
     data: str = ""  # an .npz file of real inputs
     # Known when it has been read:
     sha256: str = ""
-    fixed: str = ""  # the file in which all shapes are fixed
     outputs: tuple[str, ...] = ()
     made_1: Mapping[str, str] = field(default_factory=dict)  # shapes in which 1 took a ?'s place
 
@@ -73,59 +72,69 @@ class ModelFile(Subject):
     def floats(self) -> None:
         return None
 
-    def check(self) -> None:
-        if self.path.suffix not in CALLERS:
-            raise LenetBenchError(f"expected a file {' or '.join(CALLERS)}, got {self.file}")
+    @property
+    def kind(self) -> str:
+        """What it is, in a sentence: .onnx file."""
+        raise NotImplementedError
+
+    @property
+    def readers(self) -> list[str]:
+        """The backends and variants that run it, those on a GPU left out."""
+        raise NotImplementedError
+
+    def program(self, name: str) -> str:
+        """The lines that load it with this backend and make the timed call."""
+        raise NotImplementedError
 
     def backends(self, device: Device | None) -> list[str]:
         return [one for one in names(device=device) if self.is_read_by(one)]
 
     def is_read_by(self, name: str) -> bool:
-        return name.removesuffix(ON_GPU) in CALLERS[self.path.suffix]
+        return name.removesuffix(ON_GPU) in self.readers
 
-    def prepared(self, run: Run) -> Prepared:
-        """Inputs that are made for it, and the answers of the arbiter, where any engine answers."""
-        from ..results import Other
+    def check_readers(self, run: Run) -> None:
+        """Raise LenetBenchError where none of the named backends reads it."""
+        if not any(map(self.is_read_by, run.backends)):
+            engines = listed(list(dict.fromkeys(find(name)[0].name for name in self.readers)))
+            raise LenetBenchError(
+                f"no {self.kind} is read by {listed(run.backends)}, but by {engines}"
+            )
+
+    def judge(self, coarse: str) -> Judge:
+        """Of its answers; `coarse` is the coarsest type that it computes in."""
         from . import arbiter
 
-        sha256 = _sha256(self.path)
-        self._check_readers(run)
-        with closing(Child("lenet_bench.models.reader:serve", printed="dropped")) as child:
-            run.tell(f"reading {self.path.name}")
-            read = self._ask(child, min(_READ_S, run.until_s - monotonic()), self._question())
-            seconds = min(_ANSWER_S, (run.until_s - monotonic()) / 4)
-            reference = None
-            if self.path.suffix == ".onnx":
-                run.tell(f"asking {arbiter.REFERENCE} about {self.path.name}")
-                with suppress(LenetBenchError):
-                    reference = self._ask(child, seconds, {"answer": True})
-        subject = replace(
-            self,
-            sha256=sha256,
-            fixed=read["path"],
-            outputs=tuple(read["outputs"]),
-            made_1=read["open"],
-        )
-        inputs = read["inputs"]
-        judge = Judge(
-            arbiter.from_nearest,
-            _ALLOWED / FLOAT32,
-            _ALLOWED_COARSE.get(read["coarse"], 0.0),
-            said="answers",
-        )
-        nudged = replace(subject, fixed=read["nudged"]) if read["nudged"] else None
-        verdict = arbiter.verdict(subject, inputs, judge, reference, nudged, run)
-        known = Known(inputs, verdict.of_each(len(inputs)))
-        forms = {printable(name)[:100]: _form(array) for name, array in inputs[0].items()}
+        least = _ALLOWED_COARSE.get(coarse, 0.0)
+        return Judge(arbiter.from_nearest, _ALLOWED / FLOAT32, least, said="answers")
+
+    def prepared_as(
+        self, subject: "OwnModel", known: Known, judge: Judge, arbiter: str, **more: Any
+    ) -> Prepared:
+        """A subject that was read, its inputs and right answers, and whose these are."""
+        from ..results import Other
+
+        inputs = known.inputs[0]
+        forms = {printable(name)[:100]: _form(array) for name, array in inputs.items()}
         return Prepared(
             subject,
-            sha256,
+            subject.sha256,
             rotating=known,
             edges=known,
             timed=[known] * STRETCHES,
-            judge=replace(judge, least=verdict.least, whose=f"those of {verdict.judge}"),
-            other=Other(subject.label, arbiter=verdict.arbiter, inputs=forms),
+            judge=judge,
+            other=Other(subject.label, arbiter=arbiter, inputs=forms, **more),
         )
+
+    def ask(self, child: Child, timeout_s: float, question: Any) -> Any:
+        """What the process that reads it answers."""
+        try:
+            return child.answer(question, timeout_s)
+        except Died as death:
+            raise LenetBenchError(
+                f"{self.path.name}: it cannot be read: {death.sentence}"
+            ) from None
+        except LenetBenchError as error:
+            raise LenetBenchError(f"{self.path.name}: {error}") from None
 
     def instead(self, asked: str) -> str:
         if asked == "--batch":
@@ -147,35 +156,64 @@ class ModelFile(Subject):
             f"; in the file {forms}, and 1 was used for each ?: try --shape {inputs[0]}=SIZES"
         )
 
-    def build(self, name: str, threads: int, weights: Weights, first: Any) -> Network:  # noqa: ARG002
-        return place(name, Model(Path(self.fixed), self.path, first, self.outputs), threads)
-
     def takes_one_input(self, name: str) -> bool:  # noqa: ARG002
         return False
+
+
+@dataclass(frozen=True)
+class ModelFile(OwnModel):
+    """A file that engines read as it is: .onnx or .tflite."""
+
+    fixed: str = ""  # the file in which all shapes are fixed, when it has been read
+
+    def check(self) -> None:
+        if self.path.suffix not in CALLERS:
+            raise LenetBenchError(f"expected a file {' or '.join(CALLERS)}, got {self.file}")
+
+    @property
+    def kind(self) -> str:
+        return f"{self.path.suffix} file"
+
+    @property
+    def readers(self) -> list[str]:
+        return list(CALLERS[self.path.suffix])
+
+    def prepared(self, run: Run) -> Prepared:
+        """Inputs that are made for it, and the answers of the arbiter, where any engine answers."""
+        from . import arbiter
+
+        sha256 = sha256_of(self.path)
+        self.check_readers(run)
+        with closing(Child("lenet_bench.models.reader:serve", printed="dropped")) as child:
+            run.tell(f"reading {self.path.name}")
+            read = self.ask(child, min(READ_S, run.until_s - monotonic()), self._question())
+            seconds = min(_ANSWER_S, (run.until_s - monotonic()) / 4)
+            reference = None
+            if self.path.suffix == ".onnx":
+                run.tell(f"asking {arbiter.REFERENCE} about {self.path.name}")
+                with suppress(LenetBenchError):
+                    reference = self.ask(child, seconds, {"answer": True})
+        subject = replace(
+            self,
+            sha256=sha256,
+            fixed=read["path"],
+            outputs=tuple(read["outputs"]),
+            made_1=read["open"],
+        )
+        inputs, judge = read["inputs"], self.judge(read["coarse"])
+        nudged = replace(subject, fixed=read["nudged"]) if read["nudged"] else None
+        verdict = arbiter.verdict(subject, inputs, judge, reference, nudged, run)
+        judge = replace(judge, least=verdict.least, whose=f"those of {verdict.judge}")
+        known = Known(inputs, verdict.of_each(len(inputs)))
+        return self.prepared_as(subject, known, judge, verdict.arbiter)
+
+    def build(self, name: str, threads: int, weights: Weights, first: Any) -> Network:  # noqa: ARG002
+        return place(name, Model(Path(self.fixed), self.path, first, self.outputs), threads)
 
     def _question(self) -> dict[str, Any]:
         """For the process that reads it."""
         fields = ("file", "shapes", "ranges", "data")
         return {name: getattr(self, name) for name in fields}
-
-    def _check_readers(self, run: Run) -> None:
-        """Raise LenetBenchError where none of the named backends reads such a file."""
-        if not any(map(self.is_read_by, run.backends)):
-            named, able = listed(run.backends), CALLERS[self.path.suffix]
-            engines = listed(list(dict.fromkeys(find(name)[0].name for name in able)))
-            raise LenetBenchError(
-                f"no {self.path.suffix} file is read by {named}, but by {engines}"
-            )
-
-    def _ask(self, child: Child, timeout_s: float, question: Any) -> Any:
-        try:
-            return child.answer(question, timeout_s)
-        except Died as death:
-            raise LenetBenchError(
-                f"{self.path.name}: it cannot be read: {death.sentence}"
-            ) from None
-        except LenetBenchError as error:
-            raise LenetBenchError(f"{self.path.name}: {error}") from None
 
 
 class OnModel(Adapter):
@@ -187,7 +225,7 @@ class OnModel(Adapter):
             try:
                 return list(self.answer(images))
             except Exception as error:
-                raise _unsupported(self._row, error) from error
+                raise unsupported(self._row, error) from error
 
 
 def place(name: str, model: Model, threads: int) -> Network:
@@ -210,12 +248,12 @@ def place(name: str, model: Model, threads: int) -> Network:
         try:
             return OnModel(row, variant, weights, threads, file=file, given={"model": model})
         except Exception as error:
-            raise _unsupported(row, error) from error
+            raise unsupported(row, error) from error
 
     return build(row, variant, Weights({}), threads, adapted)
 
 
-def _unsupported(row: Backend, error: Exception) -> Unsupported:
+def unsupported(row: Backend, error: Exception) -> Unsupported:
     """In the engine's own words, from the line on that names an error."""
     said = without_places(str(error).partition("\nStack backtrace")[0])
     if isinstance(error, CalledProcessError):
@@ -238,7 +276,7 @@ def _form(array: NDArray[Any]) -> str:
     return f"{array.dtype} {'x'.join(map(str, array.shape)) or 'scalar'}"
 
 
-def _sha256(file: Path) -> str:
+def sha256_of(file: Path) -> str:
     digest = hashlib.sha256()
     try:
         if not file.is_file():  # a pipe would never end

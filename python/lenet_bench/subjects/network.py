@@ -160,7 +160,7 @@ class Placed(Adapter):
         return super()._own_description() if self._row.moved else {}
 
 
-def _file_with(row: Backend, others: Mapping[str, Any]) -> dict[str, Any]:
+def file_with(row: Backend, others: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of the backend's module with some of its globals replaced, as an adapter takes it.
 
     Names that the module does not have become arguments of its functions, such as onnx_model.
@@ -207,7 +207,7 @@ def placed(
         others = in_any_file(network, row) | builder.in_place(network, kept) | others
         is_lenet = network.name.partition(":")[0] == LENET
         adapter: Callable[..., Adapter] = Adapter if is_lenet else partial(Placed, network)
-        return adapter(row, variant, kept, threads, **_file_with(row, others))
+        return adapter(row, variant, kept, threads, **file_with(row, others))
     except Unsupported:
         raise
     except Exception as error:

@@ -6,7 +6,7 @@ answers, and the process of a backend builds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -70,6 +70,7 @@ class Prepared:
     new: Sequence[Known] = ()  # likewise, for the probes
     judge: Judge = field(default_factory=Judge)
     other: Other | None = None  # what is in LeNet's place
+    costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of a backend's block
 
 
 class Asked(NamedTuple):

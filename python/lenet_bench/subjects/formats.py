@@ -1,0 +1,42 @@
+"""Which subject a model file is, by its content."""
+
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import LenetBenchError
+from .keras_file import KerasFile
+from .model import ModelFile, OwnModel
+
+TAKEN = ".onnx, .tflite, .keras, .h5"
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_TFLITE = slice(4, 8), b"TFL3"
+_PICKLE = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+
+
+def own_model(file: Path, *inputs: Mapping[str, Any] | str) -> OwnModel:
+    """The subject of this file; raise LenetBenchError where it is none that can be measured."""
+    kind = _kind_of(file)
+    if kind is None:
+        raise LenetBenchError(f"{file} is no model that can be measured: expected {TAKEN}")
+    made: OwnModel = kind(str(file), *inputs)
+    return made
+
+
+def _kind_of(file: Path) -> Any:
+    suffix, first, inside = file.suffix.lower(), b"", list[str]()
+    with suppress(OSError), file.open("rb") as stream:
+        first = stream.read(8)
+    with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(file) as archive:
+        inside = archive.namelist()
+    if first == _HDF5 or {"config.json", "model.weights.h5"} <= {*inside}:
+        return KerasFile
+    if first.startswith(_PICKLE) or any(name.endswith("data.pkl") for name in inside):
+        raise LenetBenchError(
+            f"{file} is a pickle, which runs code of its own and does not say what it computes"
+        )
+    if suffix in (".onnx", ".tflite"):
+        return ModelFile
+    return KerasFile if suffix in (".keras", ".h5") else None

@@ -1,0 +1,384 @@
+"""A model of the user's in a framework: on that framework's calls, and converted for engines.
+
+The framework reads it in a process of its own, and gives the right answers there, in float64 where
+it can. Each conversion is a process, too; what it makes is kept in the user's cache.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cache import find as kept
+from ..cache import keep, prune
+from ..errors import LenetBenchError, Unavailable, Unsupported, first_line
+from ..installed import installed_version
+from ..models.callers import CALLERS, MODEL, Model
+from ..models.reader import Read, Sizes, arrays_of, with_inputs
+from ..networks.memory import limit_memory
+from ..process import Child, Died, Parent, same_modules
+from ..registry import Backend, Network, check_needs, find, is_installed, why_absent
+from ..registry.adapter import Adapter
+from ..registry.backend import ON_GPU
+from ..registry.building import build
+from ..registry.environments import interpreter, variables
+from ..registry.rows import BACKENDS
+from ..weights import Weights
+from .arbiter import distance
+from .model import READ_S, OwnModel, place, sha256_of, unsupported
+from .network import file_with
+from .subject import Known, Prepared, Run, received, sent
+
+Array = NDArray[Any]
+Inputs = Mapping[str, Array]
+
+_CONVERT_S = 300.0
+_MOST_KEPT = 4 << 30  # bytes of converted models in the cache
+_ROUNDED = 10  # times float32's own error may a backend be off
+_CALLED = {".onnx": "ONNX", ".tflite": "TFLite"}
+
+
+@dataclass(frozen=True)
+class FrameworkModel(OwnModel):
+    """A model that one framework reads. What it does with it, each format says in its own file."""
+
+    #: Its form for each kind of engine: the file, its inputs, its outputs, or why there is none.
+    converted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    framework: ClassVar[str]  # its name in sentences
+    modules: ClassVar[tuple[str, ...]]  # the files in backends/ whose functions call it
+    read_by: ClassVar[tuple[str, ...]]  # backends whose framework reads and converts it
+    packages: ClassVar[tuple[str, ...]]  # whose versions decide what a conversion makes
+    formats: ClassVar[tuple[str, ...]] = (".onnx", ".tflite")
+
+    # In a process that has the framework:
+
+    def load(self) -> Any:
+        """The model."""
+        raise NotImplementedError
+
+    def read(self, model: Any, shapes: Sizes) -> Read:
+        """Its inputs, and what else is known of it."""
+        raise NotImplementedError
+
+    def exact(self, model: Any, inputs: Inputs, *, double: bool) -> list[Array]:
+        """Its answers to an input in the plainest call, computed in float64 or as it is."""
+        raise NotImplementedError
+
+    def convert(self, model: Any, inputs: Inputs, target: Path) -> None:
+        """Write it in the format of the target's suffix, for inputs of these shapes."""
+        raise NotImplementedError
+
+    def in_place(self, row: Backend, first: Inputs) -> dict[str, Any]:
+        """What takes the place of names in the file of a backend that calls it."""
+        raise NotImplementedError
+
+    # In the parent:
+
+    @property
+    def own(self) -> list[str]:
+        """The variants that call it as it is."""
+        rows = [row for row in BACKENDS if row.module in self.modules]
+        every = [(row, find(name)[1], name) for row in rows for name in row.names()]
+        return [name for row, variant, name in every if self.calls(row, variant)]
+
+    def calls(self, row: Backend, variant: str) -> bool:
+        """Whether the function of this variant takes any model."""
+        return variant not in row.reduced and variant != "cpp"
+
+    @property
+    def readers(self) -> list[str]:
+        engines = (name for kind in self.formats for name in CALLERS[kind])
+        return list(dict.fromkeys((*self.own, *engines)))
+
+    def prepared(self, run: Run) -> Prepared:
+        """Inputs that are made for it, the framework's answers, and what engines need of it."""
+        sha256 = self.checksum()
+        self.check_readers(run)
+        reader = self._reader()
+        environment: dict[str, Any] = {
+            "python": interpreter(reader),
+            "variables": {**variables(reader, 1), **same_modules()},
+        }
+        serving = f"{__name__}:serve_reading"
+        with closing(Child(serving, printed="dropped", **environment)) as child:
+            run.tell(f"reading {self.path.name} with {self.framework}")
+            read = self.ask(child, min(READ_S, run.until_s - monotonic()), sent(self))
+            run.tell(f"computing the right answers of {self.path.name}")
+            left_s = min(run.timeout_s, run.until_s - monotonic())
+            right = self.ask(child, left_s, {"answer": True})
+        inputs = read["inputs"]
+        subject = replace(self, sha256=sha256, outputs=tuple(read["outputs"]), made_1=read["open"])
+        subject = replace(subject, converted=subject._conversions(run, inputs[0], environment))
+        judge = self.judge(read["coarse"])
+        judge = replace(
+            judge,
+            least=max(judge.least, _ROUNDED * right["rounding"]),
+            whose=f"those of {right['by']}",
+        )
+        answers = np.full(len(inputs), None)
+        for number, answer in enumerate(right["answers"]):
+            answers[number] = (answer,)
+        known = self.prepared_as(
+            subject,
+            Known(inputs, answers),
+            judge,
+            right["by"],
+            parameters=read["parameters"],
+        )
+        return replace(known, costs=subject._costs(run))
+
+    def checksum(self) -> str:
+        return sha256_of(self.path)
+
+    def _reader(self) -> Backend:
+        """The first of the backends that read and convert it that is installed."""
+        able = [name for name in self.read_by if is_installed(find(name)[0])]
+        if not able:
+            needs = why_absent(self.read_by[0])
+            raise LenetBenchError(f"{self.path.name} is read by {self.framework}, but {needs}")
+        return find(able[0])[0]
+
+    def _formats_of(self, name: str) -> list[str]:
+        if name in self.own:
+            return []
+        return [kind for kind in self.formats if name.removesuffix(ON_GPU) in CALLERS[kind]]
+
+    def _conversions(
+        self, run: Run, inputs: Inputs, environment: Mapping[str, Any]
+    ) -> dict[str, dict[str, Any]]:
+        """What the engines that are measured need, each made once."""
+        made: dict[str, dict[str, Any]] = {}
+        for name in run.backends:
+            if not is_installed(find(name)[0]):
+                continue
+            for kind in self._formats_of(name):
+                if kind not in made:
+                    run.tell(f"converting {self.path.name} to {_CALLED[kind]}")
+                    made[kind] = self._converted(kind, run, inputs, environment)
+                if "path" in made[kind]:
+                    break
+        return made
+
+    def _converted(
+        self, kind: str, run: Run, inputs: Inputs, environment: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The file, from the cache or made; or the sentence why there is none."""
+        versions = [f"{one} {installed_version(one)}" for one in self.packages]
+        forms = [f"{name} {array.dtype} {array.shape}" for name, array in inputs.items()]
+        key = "\0".join([self.sha256, kind, Path(__file__).read_text(), *versions, *forms])
+        stem = re.sub(r"\W", "_", self.path.stem)[:60]
+        name = f"{stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+        about, file = kept("converted", name, ".json"), kept("converted", name, kind)
+        if about and file:
+            return {**json.loads(about.read_bytes()), "path": str(file)}
+        seconds = max(0.0, min(_CONVERT_S, run.until_s - monotonic()))
+        serving = f"{__name__}:serve_conversion"
+        try:
+            with (
+                TemporaryDirectory() as folder,
+                closing(Child(serving, printed="dropped", **environment)) as child,
+            ):
+                target = Path(folder) / f"model{kind}"
+                known = child.answer((sent(self), str(target), inputs), seconds)
+                prune("converted", _MOST_KEPT)
+                keep("converted", name, json.dumps(known).encode(), ".json")
+                path = keep("converted", name, target.read_bytes(), kind)
+        except Died as death:
+            return {"refused": f"its conversion to {_CALLED[kind]} failed: {death.sentence}"}
+        except LenetBenchError as error:
+            return {"refused": str(error), "missing": isinstance(error, Unavailable)}
+        return {**known, "path": str(path)}
+
+    def _costs(self, run: Run) -> dict[str, dict[str, float]]:
+        """Of the backends that are measured: what the conversion for them took."""
+        found = {name: self._route(name) for name in run.backends}
+        return {
+            name: {"conversion_s": made["seconds"], "file_mib": made["bytes"] / 2**20}
+            for name, made in found.items()
+            if made and "path" in made
+        }
+
+    def _route(self, name: str) -> Mapping[str, Any] | None:
+        """The conversion that this backend reads; None for a call of the framework's own."""
+        made = [self.converted[kind] for kind in self._formats_of(name) if kind in self.converted]
+        return next((one for one in made if "path" in one), made[0] if made else None)
+
+    def as_taken(self, name: str, inputs: Any) -> Any:
+        route = self._route(name)
+        if route is None or "path" not in route:
+            return inputs
+        return [dict(zip(route["inputs"], one.values(), strict=True)) for one in inputs]
+
+    # In the process of a backend:
+
+    def build(self, name: str, threads: int, weights: Weights, first: Any) -> Network:  # noqa: ARG002
+        if name.removesuffix(ON_GPU) in self.own:
+            return self._called(name, threads, first)
+        route = self._route(name)
+        if route is None:
+            raise Unsupported(f"{name} takes no {self.kind}")
+        if "path" not in route:
+            raise (Unavailable if route["missing"] else Unsupported)(route["refused"])
+        path = Path(route["path"])
+        return place(name, Model(path, path, first, tuple(route["outputs"])), threads)
+
+    def _called(self, name: str, threads: int, first: Inputs) -> Network:
+        """On a variant whose function calls any model of the framework."""
+        row, variant = find(name)
+        check_needs(row, variant)
+        limit_memory()
+
+        def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Called:
+            try:
+                placed = file_with(row, self.in_place(row, first))
+                return Called(row, variant, weights, threads, **placed)
+            except Exception as error:
+                raise unsupported(row, error) from error
+
+        return build(row, variant, Weights({}), threads, adapted)
+
+
+class Whole:
+    """An input in the place of images: whoever gives these a further axis gets it as it is."""
+
+    def __init__(self, whole: Any) -> None:
+        self._whole = whole
+
+    def __getitem__(self, _: Any) -> Any:
+        return self._whole
+
+
+class Called(Adapter):
+    """The adapter of a framework's variant, which calls a model with all of its inputs."""
+
+    def infer(self, images: Any) -> Any:
+        """The outputs in the model's order: one input is an array, several are a dictionary."""
+        given = images if len(images) > 1 else next(iter(images.values()))
+        with self._lock:
+            try:
+                outputs = self.answer(Whole(given))  # type: ignore[arg-type]
+            except Exception as error:  # what is compiled when it is called first
+                raise unsupported(self._row, error) from error
+        return as_list(outputs)
+
+    def _own_description(self) -> dict[str, str]:
+        return {}
+
+
+def as_list(outputs: Any) -> list[Any]:
+    """The outputs in order, of a model with one or several."""
+    if isinstance(outputs, Mapping):
+        return [part for one in outputs.values() for part in as_list(one)]
+    if isinstance(outputs, (list, tuple)):
+        return [part for one in outputs for part in as_list(one)]
+    return [outputs]
+
+
+def serve_reading(parent: Parent) -> None:
+    """Read the model that the parent names; then say the right answers to its inputs."""
+    limit_memory()
+    subject = received(parent.hear())
+    assert isinstance(subject, FrameworkModel)
+    model = cache(subject.load)
+
+    def read() -> dict[str, Any]:
+        given = arrays_of(subject.data)
+        loaded = model()
+        return with_inputs(
+            lambda shapes: subject.read(loaded, shapes), subject.shapes, subject.ranges, given
+        )
+
+    known = cache(read)
+    parent.answer(known)
+    parent.hear()
+    parent.answer(lambda: _right(subject, model(), known()["inputs"]))
+
+
+def _right(subject: FrameworkModel, model: Any, inputs: Sequence[Inputs]) -> dict[str, Any]:
+    """The answers in float64, and how far the model's own are from them."""
+    own = [subject.exact(model, one, double=False) for one in inputs]
+    right, by = own, f"{subject.framework} in its own precision"
+    try:
+        right = [subject.exact(model, one, double=True) for one in inputs]
+        by = f"{subject.framework} in float64"
+    except Exception:
+        pass
+    for answer in right:
+        if not all(np.isfinite(output).all() for output in answer):
+            raise LenetBenchError("its answers are not finite, so none can be judged")
+    rounding = max(map(distance, own, right))
+    return {"answers": right, "by": by, "rounding": rounding}
+
+
+def serve_conversion(parent: Parent) -> None:
+    """Convert the model that the parent names."""
+    limit_memory()
+    message, file, inputs = parent.hear()
+    subject, target = received(message), Path(file)
+    assert isinstance(subject, FrameworkModel)
+
+    def converted() -> dict[str, Any]:
+        model = subject.load()
+        began = perf_counter()
+        try:
+            subject.convert(model, inputs, target)
+        except LenetBenchError:
+            raise
+        except ImportError as error:
+            raise Unavailable(
+                f"its conversion to {_CALLED[target.suffix]} needs {error.name}; fix it with: "
+                "pip install 'lenet-bench[convert]'"
+            ) from None
+        except Exception as error:
+            raise Unsupported(
+                f"{subject.framework} does not convert it to {_CALLED[target.suffix]}: "
+                f"{first_line(error)}"
+            ) from None
+        seconds = perf_counter() - began
+        ends, outputs = _ends(target)
+        if ends.keys() != inputs.keys():  # other names, in the same order
+            ends = dict(zip(inputs, ends.values(), strict=True))
+        return {
+            "inputs": [ends[name] for name in inputs],
+            "outputs": outputs,
+            "seconds": seconds,
+            "bytes": target.stat().st_size,
+        }
+
+    parent.answer(converted)
+
+
+def _ends(file: Path) -> tuple[dict[str, str], list[str]]:
+    """A converted model's inputs by their names before, and its outputs, in order."""
+    if file.suffix == ".onnx":
+        import onnx
+
+        model = onnx.load(file)  # with its external data
+        graph = model.graph
+        graph.name = MODEL
+        onnx.save(model, file)
+        constants = {one.name for one in graph.initializer}
+        inputs = [one.name for one in graph.input if one.name not in constants]
+        return dict(zip(inputs, inputs, strict=True)), [one.name for one in graph.output]
+    from ai_edge_litert.interpreter import Interpreter
+
+    runner = Interpreter(model_path=str(file)).get_signature_runner()
+    named = {name: one["name"] for name, one in runner.get_input_details().items()}
+    ends = sorted(runner.get_output_details().items(), key=lambda one: _numbers(one[0]))
+    return named, [one["name"] for _, one in ends]
+
+
+def _numbers(name: str) -> list[int]:
+    """Those in a name: output_10 comes after output_9."""
+    return [int(number) for number in re.findall(r"\d+", name)]

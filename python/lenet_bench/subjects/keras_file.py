@@ -1,0 +1,147 @@
+"""A model that Keras saved: .keras or .h5."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import LenetBenchError, first_line
+from ..models.reader import Read, Sizes, agreed, check_memory, spelled
+from ..registry import Backend
+from .framework_model import Array, FrameworkModel, Inputs, as_list
+
+_LOAD = "import keras\nimport numpy as np\n\nmodel = keras.models.load_model({file!r})\n"
+
+
+@dataclass(frozen=True)
+class KerasFile(FrameworkModel):
+    """A Keras file, on Keras' calls on each framework below."""
+
+    framework: ClassVar[str] = "Keras"
+    modules: ClassVar[tuple[str, ...]] = ("keras",)
+    read_by: ClassVar[tuple[str, ...]] = ("keras", "keras-torch", "keras-jax", "keras-openvino")
+    packages: ClassVar[tuple[str, ...]] = ("keras", "tensorflow", "tensorflow-cpu", "tf2onnx")
+
+    @property
+    def kind(self) -> str:
+        return "Keras file"
+
+    def load(self) -> Any:
+        import keras
+
+        try:
+            return keras.models.load_model(self.file, compile=False)
+        except Exception as error:
+            raise LenetBenchError(_refusal(error)) from None
+
+    def read(self, model: Any, shapes: Sizes) -> Read:
+        return read(model, shapes)
+
+    def exact(self, model: Any, inputs: Inputs, *, double: bool) -> list[Array]:
+        import keras
+
+        if double:
+            keras.config.set_floatx("float64")
+            wide = type(model).from_config(_in_float64(model.get_config()))
+            wide.set_weights(model.get_weights())
+            model = wide
+            inputs = {
+                name: array.astype(np.float64) if array.dtype.kind == "f" else array
+                for name, array in inputs.items()
+            }
+        given = inputs if len(inputs) > 1 else next(iter(inputs.values()))
+        outputs = as_list(model(given, training=False))
+        return [np.asarray(keras.ops.convert_to_numpy(one)) for one in outputs]
+
+    def convert(self, model: Any, inputs: Inputs, target: Path) -> None:
+        import keras
+
+        specs = {
+            name: keras.InputSpec(dtype=array.dtype.name, shape=array.shape, name=name)
+            for name, array in inputs.items()
+        }
+        signature = [specs] if len(specs) > 1 else list(specs.values())
+        kind = {".onnx": "onnx", ".tflite": "litert"}[target.suffix]
+        model.export(str(target), format=kind, input_signature=signature, verbose=False)
+
+    def in_place(self, row: Backend, first: Inputs) -> dict[str, Any]:  # noqa: ARG002
+        return in_place(self.load, several=len(first) > 1 or len(self.outputs) > 1)
+
+
+def read(model: Any, shapes: Sizes) -> Read:
+    """The inputs and outputs of Keras' model."""
+    if not getattr(model, "inputs", None):
+        raise LenetBenchError("its class does not say which inputs it takes")
+    kinds, opened = {}, {}
+    for tensor in model.inputs:
+        name, sides = tensor.name, [side or 0 for side in tensor.shape]
+        kinds[name] = np.dtype(tensor.dtype), agreed(name, sides, shapes.get(name))
+        if name not in shapes and 0 in sides[1:]:
+            opened[name] = spelled(sides)
+    check_memory(4 * model.count_params(), 0)
+    known = {
+        "outputs": [one.name for one in model.outputs],
+        "coarse": "float16" if "float16" in str(model.dtype_policy) else "",
+        "open": opened,
+        "parameters": model.count_params(),
+    }
+    return kinds, known
+
+
+def in_place(load: Callable[[], Any], *, several: bool) -> dict[str, Any]:
+    """What takes the place of names in backends/keras.py; `several` inputs or outputs."""
+    lenet = {"lenet": lambda _: load()}
+    if not several:
+        return lenet
+
+    def on_arrays(called: Any) -> Callable[[Any], Any]:
+        import keras
+
+        array = keras.ops.convert_to_numpy
+
+        def infer(given: Any) -> list[Any]:
+            return [*map(array, as_list(called(given[0])))]
+
+        if keras.config.backend() != "torch":
+            return infer
+        import torch
+
+        without: Callable[[Any], Any] = torch.no_grad()(infer)
+        return without
+
+    def through_tensors(program: Any) -> Callable[[Any], Any]:
+        import keras
+        import tensorflow as tf
+
+        def infer(given: Any) -> list[Any]:
+            tensors = keras.tree.map_structure(tf.constant, given[0])
+            return [one.numpy() for one in as_list(program(tensors))]
+
+        return infer
+
+    return {**lenet, "on_arrays": on_arrays, "through_tensors": through_tensors}
+
+
+def _in_float64(config: Any) -> Any:
+    """The configuration of a model, its float32 made float64."""
+    if isinstance(config, Mapping):
+        return {name: _in_float64(one) for name, one in config.items()}
+    if isinstance(config, (list, tuple)):
+        return type(config)(map(_in_float64, config))
+    return "float64" if config == "float32" else config
+
+
+def _refusal(error: Exception) -> str:
+    """Keras' sentence, and what to do."""
+    said = str(error)
+    if unknown := re.search(r"Could not locate (?:class|function) '([^']+)'", said):
+        return (
+            f"it has the class {unknown[1]}, which Keras does not know; give it in a model.py "
+            "whose get_model() returns the model: --model model.py"
+        )
+    if "safe_mode" in said or "Lambda" in said:
+        return f"Keras does not load it: {first_line(error)}"
+    return "it is no file that Keras can load" if "not found" in said else first_line(error)
