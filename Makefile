@@ -210,7 +210,7 @@ $(TEST)/built: $(SOURCES)
 $(TEST)/installed: $(TEST)/built
 	@echo 'Installing lenet-bench and what its tests need into $(TEST) (some minutes) ...'
 	@$(TEST)/bin/pip install --quiet --force-reinstall --no-deps $(WHEEL)
-	@$(TEST)/bin/pip install --quiet $(WHEEL)'[native,onnxruntime,keras,dev]'
+	@$(TEST)/bin/pip install --quiet $(WHEEL)'[native,onnxruntime,keras,convert,dev]'
 	@touch $@
 
 # The linters, and the packages whose types they read; nothing of ours is built or installed.

@@ -15,7 +15,7 @@ from lenet_bench.models.callers import CALLERS
 from lenet_bench.models.reader import check_memory, read_model
 from lenet_bench.registry import every_name
 from lenet_bench.results import read_result
-from lenet_bench.subjects.arbiter import _KIN, REFERENCE, _distance, _verdict, _Voice
+from lenet_bench.subjects.arbiter import _KIN, REFERENCE, _verdict, _Voice, distance
 from lenet_bench.subjects.model import ModelFile
 
 onnx = pytest.importorskip("onnx")
@@ -625,9 +625,9 @@ def test_a_sigmoid_near_0_need_not_be_righter_than_near_1(tmp_path):
     given = {"x": np.linspace(-16, -14, 64, dtype=np.float32).reshape(1, 64)}
     found = onnxruntime.InferenceSession(file).run(None, given)
     exact = [1 / (1 + np.exp(-given["x"].astype(np.float64)))]
-    assert _distance(found, exact) < 1e-3
-    assert _distance([exact[0] + 4.5e-7], exact) < 1e-3
-    assert _distance([exact[0] + 1e-5], exact) > 1e-3
+    assert distance(found, exact) < 1e-3
+    assert distance([exact[0] + 4.5e-7], exact) < 1e-3
+    assert distance([exact[0] + 1e-5], exact) > 1e-3
 
 
 def test_who_agrees_with_the_judge_is_right(planted):
@@ -646,20 +646,20 @@ def test_who_had_no_time_may_answer(name):
 
 def test_nan_in_both_answers_is_equal():
     one = [np.array([np.nan, 1.0])]
-    assert _distance(one, one) == 0
+    assert distance(one, one) == 0
 
 
 def test_a_truth_value_is_any_number_that_is_not_0():
-    assert _distance([np.array([0, 21, 1])], [np.array([False, True, True])]) == 0
+    assert distance([np.array([0, 21, 1])], [np.array([False, True, True])]) == 0
 
 
 def test_infinities_in_both_answers_are_equal():
     one = [np.array([np.inf, -np.inf, 1.0])]
-    assert _distance(one, one) == 0
+    assert distance(one, one) == 0
 
 
 def test_an_answer_of_another_size_is_infinitely_far():
-    assert _distance([np.zeros(3)], [np.zeros(4)]) == np.inf
+    assert distance([np.zeros(3)], [np.zeros(4)]) == np.inf
 
 
 @pytest.mark.parametrize("suffix", CALLERS)

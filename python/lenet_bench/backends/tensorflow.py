@@ -54,12 +54,16 @@ def load(weights: Weights, threads: int) -> LeNet:
     return LeNet(weights)
 
 
+def given(count: int | None) -> tf.TensorSpec:
+    """What a graph is given: so many images; None is any number."""
+    return tf.TensorSpec([count, *IMAGE, 1], tf.float32)
+
+
 def graph_of(
     module: LeNet, count: int | None, *, jit_compile: bool = False
 ) -> tf.types.experimental.ConcreteFunction:
-    """The graph for so many images; None is any number."""
-    images = tf.TensorSpec([count, *IMAGE, 1], tf.float32)
-    return tf.function(module, jit_compile=jit_compile).get_concrete_function(images)
+    """The graph for so many images."""
+    return tf.function(module, jit_compile=jit_compile).get_concrete_function(given(count))
 
 
 def on_arrays(model: tf.types.experimental.Callable) -> Infer:
@@ -97,15 +101,14 @@ def bfloat16(weights: Weights, threads: int) -> Infer:
     def lenet(images: tf.Tensor) -> tf.Tensor:
         return tf.cast(module(tf.cast(images, tf.bfloat16)), tf.float32)
 
-    images = tf.TensorSpec([1, *IMAGE, 1], tf.float32)
-    return on_arrays(tf.function(lenet).get_concrete_function(images))
+    return on_arrays(tf.function(lenet).get_concrete_function(given(1)))
 
 
 def session(weights: Weights, threads: int) -> Infer:
     """The graph in a session of TensorFlow 1."""
     v1 = tf.compat.v1
     with tf.Graph().as_default() as graph:
-        image = v1.placeholder(tf.float32, [1, *IMAGE, 1])
+        image = v1.placeholder(given(1).dtype, given(1).shape)
         answer = load(weights, threads)(image)
     config = v1.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=1)
     session = v1.Session(graph=graph, config=config)

@@ -9,8 +9,9 @@ from typing import Any
 from ..errors import LenetBenchError
 from .keras_file import KerasFile
 from .model import ModelFile, OwnModel
+from .saved_model import SavedModel
 
-TAKEN = ".onnx, .tflite, .keras, .h5"
+TAKEN = ".onnx, .tflite, .keras, .h5, the folder of a SavedModel"
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _TFLITE = slice(4, 8), b"TFL3"
 _PICKLE = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
@@ -26,6 +27,8 @@ def own_model(file: Path, *inputs: Mapping[str, Any] | str) -> OwnModel:
 
 
 def _kind_of(file: Path) -> Any:
+    if (file / "saved_model.pb").is_file():
+        return SavedModel
     suffix, first, inside = file.suffix.lower(), b"", list[str]()
     with suppress(OSError), file.open("rb") as stream:
         first = stream.read(8)

@@ -79,7 +79,7 @@ class FrameworkModel(OwnModel):
         """Write it in the format of the target's suffix, for inputs of these shapes."""
         raise NotImplementedError
 
-    def in_place(self, row: Backend, first: Inputs) -> dict[str, Any]:
+    def in_place(self, row: Backend, variant: str, first: Inputs) -> dict[str, Any]:
         """What takes the place of names in the file of a backend that calls it."""
         raise NotImplementedError
 
@@ -241,7 +241,7 @@ class FrameworkModel(OwnModel):
 
         def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Called:
             try:
-                placed = file_with(row, self.in_place(row, first))
+                placed = file_with(row, self.in_place(row, variant, first))
                 return Called(row, variant, weights, threads, **placed)
             except Exception as error:
                 raise unsupported(row, error) from error
@@ -373,7 +373,12 @@ def _ends(file: Path) -> tuple[dict[str, str], list[str]]:
         return dict(zip(inputs, inputs, strict=True)), [one.name for one in graph.output]
     from ai_edge_litert.interpreter import Interpreter
 
-    runner = Interpreter(model_path=str(file)).get_signature_runner()
+    read = Interpreter(model_path=str(file))
+    if not read.get_signature_list():
+        inputs = [one["name"] for one in read.get_input_details()]
+        outputs = [one["name"] for one in read.get_output_details()]
+        return dict(zip(inputs, inputs, strict=True)), outputs
+    runner = read.get_signature_runner()
     named = {name: one["name"] for name, one in runner.get_input_details().items()}
     ends = sorted(runner.get_output_details().items(), key=lambda one: _numbers(one[0]))
     return named, [one["name"] for _, one in ends]

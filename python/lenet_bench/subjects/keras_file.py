@@ -67,7 +67,7 @@ class KerasFile(FrameworkModel):
         kind = {".onnx": "onnx", ".tflite": "litert"}[target.suffix]
         model.export(str(target), format=kind, input_signature=signature, verbose=False)
 
-    def in_place(self, row: Backend, first: Inputs) -> dict[str, Any]:  # noqa: ARG002
+    def in_place(self, row: Backend, variant: str, first: Inputs) -> dict[str, Any]:  # noqa: ARG002
         return in_place(self.load, several=len(first) > 1 or len(self.outputs) > 1)
 
 
