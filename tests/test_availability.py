@@ -8,14 +8,23 @@ from contextlib import suppress
 from importlib.util import find_spec
 
 import pytest
+from conftest import ROOT
 from lenet_bench import CompareOptions, compare, load, read_weights
 from lenet_bench.errors import LenetBenchError, Unavailable
 from lenet_bench.installed import extra_requirements, fits
-from lenet_bench.registry import BACKENDS, availability, check_needs, find, is_installed
+from lenet_bench.registry import (
+    BACKENDS,
+    availability,
+    check_needs,
+    find,
+    is_installed,
+    why_absent,
+)
 from lenet_bench.registry.availability import ask, backends
-from lenet_bench.registry.building import build
+from lenet_bench.registry.building import _imported, build
 from lenet_bench.registry.own_process import InOwnProcess
 from lenet_bench.registry.rows import GONE
+from packaging.requirements import Requirement
 
 #: Enough of onnx for its backends to come as far as their own framework.
 ONNX = """
@@ -141,6 +150,27 @@ def test_every_bound_of_an_extra_is_understood():
         assert not fits("0.dev1" if day_release else "0.0.1", requirement)
 
 
+def test_an_engine_brings_no_framework_that_it_is_not_made_on():
+    """Such as the one that converts LeNet for it: a model of the user's own takes none."""
+    toml = pytest.importorskip("tomllib")
+    extras = toml.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    frameworks = {"tensorflow", "tensorflow-cpu", "keras", "torch", "jax"}
+    engines = [row for row in BACKENDS if row.family in ("inference engines", "compilers")]
+    for row in engines:
+        brought = set(packages(row.extra, extras)) if row.extra else set()
+        assert brought & frameworks <= set(_imported(row.module)), row.name
+
+
+def packages(extra, extras):
+    """The names of what it installs."""
+    for requirement in map(Requirement, extras[extra]):
+        if requirement.name == "lenet-bench":
+            for other in requirement.extras:
+                yield from packages(other, extras)
+        else:
+            yield requirement.name
+
+
 @pytest.mark.slow
 def test_a_framework_that_hangs_when_imported_costs_its_own_time_only(first):
     onnxruntime_that("import time; time.sleep(600)", first)
@@ -181,9 +211,49 @@ def _is_absent(row):
 
 
 def test_what_brings_an_absent_one_is_said(first):
-    (first / "ncnn.py").write_text("raise ModuleNotFoundError(\"No module named 'ncnn'\")\n")
-    (first / "ncnn-1.dist-info").mkdir()  # hides the records of one that is installed here
+    hide("ncnn", first)
     assert "pip install 'lenet-bench[ncnn]'" in reasons("ncnn")[0]
+
+
+#: What an engine is imported from, and the package whose converter makes its file.
+LITERT = ("compiled_model", "cpu_options", "interpreter", "options")
+CONVERTED = {
+    "litert": ([f"ai_edge_litert/{module}.py" for module in LITERT], "keras"),
+    "openvino:int8": (["openvino/__init__.py"], "onnxruntime"),
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_what_converts_lenet_for_an_engine_is_said(name, first):
+    files, converter = CONVERTED[name]
+    for file in files:
+        (first / file).parent.mkdir(exist_ok=True)
+        (first / file).write_text("def __getattr__(name): return None")
+    hide(converter, first)
+    (reason,) = reasons(name.partition(":")[0], name)
+    assert re.fullmatch(
+        rf"{name} cannot be built \(its model file is made by [\w ]+: No module named '\w+'\); "
+        rf"a model file of your own needs no {converter}; "
+        rf"fix it with: pip install 'lenet-bench\[\w+,{converter}\]'",
+        reason,
+    )
+
+
+def hide(module, folder):
+    """As if it were not installed."""
+    (folder / f"{module}.py").write_text(
+        f"raise ModuleNotFoundError(\"No module named '{module}'\")"
+    )
+    (folder / f"{module}-1.dist-info").mkdir()
+
+
+def test_an_engine_for_a_file_of_ones_own_needs_its_own_extra_only(first):
+    (first / "ai_edge_litert-1.dist-info").mkdir()
+    hide("keras", first)
+    said = "litert is not installed; {}fix it with: pip install 'lenet-bench[{}]'"
+    assert why_absent("litert", "own.tflite (1234)") == said.format("", "litert")
+    for_lenet = said.format("a model file of your own needs no keras; ", "litert,keras")
+    assert why_absent("litert") == for_lenet
 
 
 def test_a_compiler_that_is_missing_is_named(monkeypatch):

@@ -14,7 +14,7 @@ from lenet_bench.cost import (
     sources,
 )
 from lenet_bench.cost.source import reached
-from lenet_bench.installed import installed_bytes
+from lenet_bench.installed import installed_bytes, package_name
 from lenet_bench.questions.cost import STAGES, staged
 from lenet_bench.registry import find, names
 from lenet_bench.show.terminal.cost import costs as table
@@ -92,6 +92,11 @@ def test_what_is_not_installed_has_no_size(tmp_path, monkeypatch):
     monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path))
     assert installed_bytes(["no-such-package"], sys.path) is None
     assert disk_mib("theano")["installed_mib"] is None
+
+
+def test_what_converts_lenet_belongs_to_its_cost():
+    (litert,) = costs(["litert:compiled"])
+    assert {"ai-edge-litert", "keras"} <= {package_name(one) for one in litert.installs}
 
 
 def test_packages_are_counted_with_what_they_need(tmp_path):

@@ -69,7 +69,8 @@ def _requirements(row: Backend) -> list[str]:
     if row.environment:
         pins = environments.environments()[row.environment].pins.read_text()
         return [line for line in pins.splitlines() if line and not line.startswith("#")]
-    return list(dict.fromkeys(extra_requirements(row.extra))) if row.extra else []
+    extras = filter(None, (row.extra, row.converter))
+    return list(dict.fromkeys(one for extra in extras for one in extra_requirements(extra)))
 
 
 def disk_mib(name: str) -> dict[str, float | None]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..atomic import write_file
 from ..errors import LenetBenchError, Unavailable
@@ -32,10 +32,19 @@ MAKERS = {
     "caffemodel": "caffe:caffemodel",
 }
 
-#: Packages whose converter makes the file, by the module of its maker.
+
+class Converter(NamedTuple):
+    """A framework's converter, which makes a file."""
+
+    by: str
+    extra: str  # which brings it
+    packages: tuple[str, ...]
+
+
+#: By the module of the maker that calls it.
 _CONVERTERS = {
-    "onnx_int8": ("onnxruntime", "onnx"),
-    "tflite": ("tensorflow", "tensorflow-cpu", "keras"),
+    "onnx_int8": Converter("ONNX Runtime", "onnxruntime", ("onnxruntime", "onnx")),
+    "tflite": Converter("Keras and TensorFlow", "keras", ("tensorflow", "tensorflow-cpu", "keras")),
 }
 _CONVERTERS_SECONDS = 300
 _CONVERTERS_VARIABLES = {
@@ -50,7 +59,16 @@ FORMATS = {
     "tflite": {".tflite": "tflite_model"},
     "caffe": {".prototxt": "prototxt", ".caffemodel": "caffemodel"},
 }
-_EXTRAS = {"onnx": "onnx", "tflite": "litert"}  # the extra that makes each format
+_EXTRAS = {"onnx": "onnx", "tflite": "keras"}  # the extra that makes each format
+
+
+class NotConverted(ImportError):
+    """A framework's converter is absent, or fails."""
+
+    def __init__(self, converter: Converter, why: str) -> None:
+        why = why.rpartition("ModuleNotFoundError: ")[2]
+        super().__init__(f"its model file is made by {converter.by}: {why}")
+        self.extra = converter.extra
 
 
 def export(format: str, weights: Weights, output: Path) -> list[Path]:
@@ -79,9 +97,8 @@ def model(name: str, weights: Weights) -> bytes:
     module = MAKERS[name].partition(":")[0]
     if module not in _CONVERTERS:
         return _made(name, weights)
-    source = Path(__file__).with_name(f"{module}.py").read_text()
-    made_of = [source, weights.sha256, *versions(module)]
-    return converted(name, made_of, f"{__name__}:serve", (name, dict(weights.parameters)))
+    made_of = [Path(__file__).with_name(f"{module}.py").read_text(), weights.sha256]
+    return converted(module, name, made_of, f"{__name__}:serve", (name, dict(weights.parameters)))
 
 
 def _made(name: str, weights: Weights) -> bytes:
@@ -90,13 +107,8 @@ def _made(name: str, weights: Weights) -> bytes:
     return content
 
 
-def versions(module: str) -> list[str]:
-    """Of the packages whose converter makes this file."""
-    return [f"{package} {installed_version(package)}" for package in _CONVERTERS[module]]
-
-
-def converted(name: str, made_of: Iterable[str], serve: str, question: Any) -> bytes:
-    """The file that `serve` makes, kept in the user's cache.
+def converted(module: str, name: str, made_of: Iterable[str], serve: str, question: Any) -> bytes:
+    """The file that `serve` makes with the converter of that module, kept in the user's cache.
 
     The converter runs in a process of its own, so that a process that only runs the model does not
     load it. It hears where to write and the question; a file may be too large for a message.
@@ -104,6 +116,8 @@ def converted(name: str, made_of: Iterable[str], serve: str, question: Any) -> b
     from ..cache import made
     from ..process import Child, Died, same_modules
 
+    converter = _CONVERTERS[module]
+    versions = (f"{package} {installed_version(package)}" for package in converter.packages)
     variables = {**_CONVERTERS_VARIABLES, **same_modules()}
 
     def convert(folder: Path) -> bytes:
@@ -113,9 +127,9 @@ def converted(name: str, made_of: Iterable[str], serve: str, question: Any) -> b
         return file.read_bytes()
 
     try:
-        return made("models", name, made_of, convert).read_bytes()
+        return made("models", name, [*made_of, *versions], convert).read_bytes()
     except Died as death:
-        raise ImportError(death.sentence) from None
+        raise NotConverted(converter, death.sentence) from None
 
 
 def serve(parent: "Parent") -> None:

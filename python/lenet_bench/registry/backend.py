@@ -78,6 +78,7 @@ class Backend:
     library: str = ""  # its API's name, and the package whose version is that of the API
     package: str = ""
     extra: str | None = None  # the optional dependencies that bring its API
+    converter: str | None = None  # those that bring what writes its file of LeNet, where others do
     framework: bool = False  # its API is a Python package of another project
     environment: str | None = None  # the isolated environment that holds its API
     programs: tuple[str, ...] = ()  # programs that its API runs: compilers
@@ -92,6 +93,11 @@ class Backend:
     def moved(self) -> bool:
         """Whether it can run on both devices and this row is the one on the GPU."""
         return self.gpu is not None and self.device == "gpu"
+
+    @property
+    def for_a_file(self) -> "Backend":
+        """The same as it runs a model file that is there."""
+        return replace(self, converter=None)
 
     def names(self) -> Iterator[str]:
         """The backend and its variants as the user spells them: fused, fused:int16."""

@@ -4,8 +4,9 @@ import ast
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LenetBenchError, Unavailable, first_line
+from ..export import NotConverted
 from ..installed import extra_requirements, fits, installed_version, package_name
 from ..network import LENET
 from ..silence import silence
@@ -80,7 +82,7 @@ def check_needs(row: Backend, variant: str) -> None:
     name = row.spell(variant)
     if row.device == "gpu" and (none := gpu.why_none()):
         built = row.native and row.native.module == "cuda" and built_majors()
-        remedy = none.remedy or (None if built else f"on a machine with a GPU, {_fix(row)}")
+        remedy = none.remedy or (None if built else f"on a machine with a GPU, {fix(row)}")
         raise Unavailable("; ".join(filter(None, [f"{name} cannot run here: {none.why}", remedy])))
     if variant in row.compiled:
         compiler = os.environ.get("CXX") or "g++"
@@ -165,11 +167,13 @@ def build(
 def _unavailable(row: Backend, variant: str, error: BaseException, fails: str) -> Unavailable:
     """What a framework's exception means, and the command that fixes it."""
     name, why = row.spell(variant), _why(error)
+    if isinstance(error, NotConverted):
+        row = replace(row, converter=error.extra)
     if isinstance(error, ModuleNotFoundError) and not is_installed(row):
         fails = "is not installed"
     if row.device == "gpu" and not str(error):  # JAX asserts that it has found a device, no more
         why += ": it finds no GPU, or was built without GPU support"
-    reason = wrong_version(name, why) or f"{name} {fails} ({why}); {_fix_damaged(row)}"
+    reason = _wrong_version(row, name, why) or f"{name} {fails} ({why}); {_fix_damaged(row)}"
     return Unavailable(reason)
 
 
@@ -194,7 +198,10 @@ def wrong_version(name: str, why: str = "") -> str | None:
 
     Only for packages beside lenet-bench; an environment has the pinned versions.
     """
-    row, _ = find(name)
+    return _wrong_version(find(name)[0], name, why)
+
+
+def _wrong_version(row: Backend, name: str, why: str) -> str | None:
     if environments.interpreter(row) != sys.executable:
         return None
     unfit = [
@@ -203,7 +210,7 @@ def wrong_version(name: str, why: str = "") -> str | None:
         if not fits(version, asked)
     ]
     failed = f" ({why})" if why else ""
-    return f"{name} needs {', '.join(unfit)}{failed}; {_fix(row)}" if unfit else None
+    return f"{name} needs {', '.join(unfit)}{failed}; {fix(row)}" if unfit else None
 
 
 def is_installed(row: Backend) -> bool:
@@ -222,12 +229,13 @@ def why_absent(name: str, network: str = LENET) -> str | None:
     Of another network only its own library counts, since a model that is there needs no converter.
     """
     row, _ = find(name)
+    row = row if network == LENET else row.for_a_file
     if row.environment and environments.environments()[row.environment].created:
         return None
     needed = _needed(row)
     asked = needed if network == LENET else needed[:1]
     here = all(map(installed_version, asked)) if asked else row.environment is None
-    return None if here else f"{name} is not installed; {_fix(row)}"
+    return None if here else f"{name} is not installed; {fix(row)}"
 
 
 def _versions(row: Backend) -> list[tuple[str, str]]:
@@ -245,10 +253,21 @@ def _versions(row: Backend) -> list[tuple[str, str]]:
 def _needed(row: Backend) -> tuple[str, ...]:
     """Its requirements to run beside lenet-bench, as far as they are known."""
     beside = environments.environments()[row.environment].beside if row.environment else ()
-    return beside or tuple(extra_requirements(row.extra) if row.extra else ())
+    return beside or tuple(dict.fromkeys(_of_extras(row.extra, row.converter)))
 
 
-def _fix(row: Backend) -> str:
+def _of_extras(*extras: str | None) -> list[str]:
+    return [one for extra in extras if extra for one in extra_requirements(extra)]
+
+
+def _are_fit(requirements: Iterable[str]) -> bool:
+    """Whether each is installed in a supported version."""
+    here = ((asked, installed_version(asked)) for asked in requirements)
+    return all(version and fits(version, asked) for asked, version in here)
+
+
+def fix(row: Backend) -> str:
+    """The command that installs what it needs, LeNet's file included."""
     if row.environment:
         return f"{FIX}lenet-bench env create {row.environment}"
     if row.extra == "cuda13":
@@ -256,7 +275,11 @@ def _fix(row: Backend) -> str:
     if not row.extra:
         return f"{FIX}pip install --force-reinstall lenet-bench"
     first = f"{_CPU_TORCH} && " if _brings_torch(row) and sys.platform == "linux" else ""
-    return f"{FIX}{first}pip install 'lenet-bench[{row.extra}]'"
+    own, extras = "", row.extra
+    if row.converter not in (None, extras) and not _are_fit(_of_extras(row.converter)):
+        own = f"a model file of your own needs no {row.converter}; "
+        extras = f"{extras},{row.converter}"
+    return f"{own}{FIX}{first}pip install 'lenet-bench[{extras}]'"
 
 
 def _brings_torch(row: Backend) -> bool:
@@ -269,7 +292,7 @@ def _fix_damaged(row: Backend) -> str:
     """The same where pip would change nothing, since supported versions are installed."""
     here = _versions(row)
     if not here:
-        return _fix(row)
+        return fix(row)
     names = " ".join(f"{package_name(asked)}=={version}" for asked, version in here)
     anew = f"{FIX}pip install --force-reinstall --no-deps {names}"
-    return f"if it is damaged, {_fix(row) if row.environment else anew}"
+    return f"if it is damaged, {fix(row) if row.environment else anew}"

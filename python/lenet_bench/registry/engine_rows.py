@@ -33,6 +33,7 @@ ENGINES: tuple[Backend, ...] = (
         own_threads=1,
         library="LiteRT",
         package="ai-edge-litert",
+        converter="keras",
         variants={
             "interpreter": "Interpreter, the API of TensorFlow Lite",
             "compiled": "CompiledModel, its successor",
@@ -169,6 +170,7 @@ ENGINES: tuple[Backend, ...] = (
         calls="its own portable kernels",
         module="tflite_micro",
         library="TFLite Micro",
+        converter="keras",
         default="",
         variants={"int8": "the model that TensorFlow's converter quantized"},
         tolerances={"int8": 0.2},

@@ -148,7 +148,7 @@ def _ways(subject: Subject, run: Run) -> dict[str, list[str]]:
 
     Variants are one voice.
     """
-    able = [name for name in subject.backends("cpu") if is_installed(find(name)[0])]
+    able = [name for name in subject.backends("cpu") if is_installed(find(name)[0].for_a_file)]
     named = [name for name in run.backends if name in subject.backends(None)]
     ways: dict[str, list[str]] = {}
     for name in dict.fromkeys((*named, *able)):

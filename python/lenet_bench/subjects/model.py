@@ -250,7 +250,7 @@ def place(name: str, model: Model, threads: int) -> Network:
         except Exception as error:
             raise unsupported(row, error) from error
 
-    return build(row, variant, Weights({}), threads, adapted)
+    return build(row.for_a_file, variant, Weights({}), threads, adapted)
 
 
 def unsupported(row: Backend, error: Exception) -> Unsupported:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from .. import networks
 from ..errors import LenetBenchError, Unsupported, first_line
+from ..export import NotConverted
 from ..network import LENET
 from ..networks import Graph, graph, seeded
 from ..networks.builders import in_cpp
@@ -208,7 +209,7 @@ def placed(
         is_lenet = network.name.partition(":")[0] == LENET
         adapter: Callable[..., Adapter] = Adapter if is_lenet else partial(Placed, network)
         return adapter(row, variant, kept, threads, **file_with(row, others))
-    except Unsupported:
+    except (Unsupported, NotConverted):
         raise
     except Exception as error:
         raise _unsupported(row, variant, network, error) from error

@@ -5,7 +5,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...export import converted, versions
+from ...export import converted
 from ...weights import Weights
 from ..graph import Graph, Layer
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 def in_place(network: Graph, weights: Weights) -> dict[str, Any]:
     sources = [(Path(__file__).parents[1] / one).read_text() for one in _SOURCES]
-    made_of = [*sources, *versions("tflite"), repr(network), weights.sha256]
+    made_of = [*sources, repr(network), weights.sha256]
     name = re.sub(r"\W+", "-", network.name)
     question = (list(map(astuple, network.layers)), dict(weights.parameters))
-    model = converted(f"{name}.tflite", made_of, f"{__name__}:serve", question)
+    model = converted("tflite", f"{name}.tflite", made_of, f"{__name__}:serve", question)
     return {"tflite_model": model, "ARENA": 8 * network.activations + (1 << 20)}
 
 
