@@ -13,7 +13,7 @@ from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions
 from lenet_bench.models.callers import CALLERS
 from lenet_bench.models.reader import check_memory, read_model
-from lenet_bench.registry import every_name
+from lenet_bench.registry import building, every_name
 from lenet_bench.results import read_result
 from lenet_bench.subjects.arbiter import _KIN, REFERENCE, _verdict, _Voice, distance
 from lenet_bench.subjects.model import ModelFile
@@ -340,7 +340,7 @@ def test_backends_that_read_no_model_are_refused_at_once(refused, folder):
     """Before the file is read, which is none."""
     result = folder / "none.jsonl"
     sentence = refused("compare", "--model", text(folder / "text.onnx"), "numpy", "-o", result)
-    assert "no .onnx file is read by numpy, but by mnn, openvino, onnxruntime, " in sentence
+    assert "no .onnx file is read by numpy, but by tract, mnn, onnxruntime, " in sentence
     assert not result.exists()
 
 
@@ -665,6 +665,25 @@ def test_an_answer_of_another_size_is_infinitely_far():
 @pytest.mark.parametrize("suffix", CALLERS)
 def test_each_caller_has_the_name_of_a_backend(suffix):
     assert set(CALLERS[suffix]) <= set(every_name())
+
+
+@pytest.mark.parametrize(
+    ("suffix", "named", "extra"),
+    [
+        (".onnx", (), "tract"),
+        (".onnx", ("onnxruntime", "opencv"), "onnxruntime"),
+        (".tflite", (), "litert"),
+        (".tflite", ("tflite-micro",), "tflite-micro"),
+    ],
+)
+def test_without_any_engine_the_lightest_is_said(suffix, named, extra, tmp_path, monkeypatch):
+    monkeypatch.setattr(building, "find_spec", lambda _: None)
+    file = text(tmp_path / f"own{suffix}")
+    said = (
+        rf"no engine that reads {suffix} files is installed .*pip install 'lenet-bench\[{extra}\]'$"
+    )
+    with pytest.raises(LenetBenchError, match=said):
+        compare(CompareOptions(named, subject=ModelFile(str(file))))
 
 
 def test_a_damaged_tflite_file_is_one_sentence(run, refused, tmp_path):

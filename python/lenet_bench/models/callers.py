@@ -348,21 +348,22 @@ def tflite_micro(model: Model) -> Call:
     return call
 
 
-#: By the file's suffix: the function of each backend and variant that reads such a file.
+#: By the file's suffix: the function of each backend and variant that reads such a file. Engines
+#: that take little disk come first; with TFLite Micro alone nothing here reads the file's inputs.
 CALLERS: dict[str, dict[str, Callable[..., Call]]] = {
     ".onnx": {
+        "tract": tract,
         "mnn": mnn,
         "mnn:module": mnn_module,
         "mnn:direct": mnn_direct,
-        "openvino": openvino,
-        "openvino:tensors": openvino_tensors,
         "onnxruntime": onnxruntime,
         "onnxruntime:iobinding": onnxruntime_iobinding,
         "onnxruntime:extended": onnxruntime_extended,
         "opencv": opencv,
-        "tract": tract,
-        "iree": iree,
+        "openvino": openvino,
+        "openvino:tensors": openvino_tensors,
         "tvm": tvm,
+        "iree": iree,
     },
     ".tflite": {
         "litert": litert,

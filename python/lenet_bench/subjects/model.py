@@ -18,14 +18,14 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from ..errors import LenetBenchError, Unsupported, without_places
+from ..errors import LenetBenchError, Unavailable, Unsupported, without_places
 from ..models.callers import CALLERS, Model
 from ..networks.memory import limit_memory
 from ..process import Child, Died
 from ..registry import FLOAT32, Backend, Device, Network, check_needs, find, names
 from ..registry.adapter import Adapter
 from ..registry.backend import ON_GPU
-from ..registry.building import build
+from ..registry.building import build, check_modules, fix
 from ..texts import listed, printable
 from ..weights import Weights
 from .subject import STRETCHES, Judge, Known, Prepared, Run, Subject
@@ -215,6 +215,18 @@ class ModelFile(OwnModel):
         fields = ("file", "shapes", "ranges", "data")
         return {name: getattr(self, name) for name in fields}
 
+    def check_readers(self, run: Run) -> None:
+        """Also raise it where no engine is installed."""
+        super().check_readers(run)
+        named = list(filter(self.is_read_by, run.backends))
+        if not any(map(_may_run, [*named, *self.backends("cpu")])):
+            engines = listed(list(dict.fromkeys(find(name)[0].name for name in self.readers)))
+            lightest = min(named, key=self.readers.index)
+            raise LenetBenchError(
+                f"no engine that reads {self.path.suffix} files is installed (the lightest first: "
+                f"{engines}); {fix(find(lightest)[0].for_a_file)}"
+            )
+
 
 class OnModel(Adapter):
     """The adapter of an engine whose function takes a model's inputs by name."""
@@ -251,6 +263,15 @@ def place(name: str, model: Model, threads: int) -> Network:
             raise unsupported(row, error) from error
 
     return build(row.for_a_file, variant, Weights({}), threads, adapted)
+
+
+def _may_run(name: str) -> bool:
+    """Whether what its file imports is there, as far as that is known here."""
+    try:
+        check_modules(*find(name))
+    except Unavailable:
+        return False
+    return True
 
 
 def unsupported(row: Backend, error: Exception) -> Unsupported:
