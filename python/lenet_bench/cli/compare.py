@@ -142,6 +142,11 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
     "Real inputs of the model: an .npz file with an array for each, by its name.",
     "data",
 )
+@option(
+    "--code BACKEND",
+    "Measure nothing: print the lines that load the model with this backend and call it.",
+    "shown",
+)
 @device_option
 @run_options(
     "compare",
@@ -157,6 +162,7 @@ def compare(
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
     ranges: tuple[tuple[str, tuple[float, float]], ...],
     data: Path | None,
+    shown: str | None,
     device: Device,
     form: str | None,
     **chosen: Any,
@@ -179,6 +185,8 @@ def compare(
     $ lenet-bench compare --network resnet50 torch onnxruntime keras
     $ lenet-bench compare --network all torch onnxruntime keras --rounds 6
     $ lenet-bench compare --model mine.onnx --shape image=1x3x320x320
+    $ lenet-bench compare --model mine.keras keras keras:predict_on_batch litert
+    $ lenet-bench compare --model mine.keras --code litert
     $ lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
     Exit codes: 0 if all ran, 1 if one failed or is not installed.
@@ -195,6 +203,11 @@ def compare(
         raise click.UsageError("--shape, --range and --input are for the inputs of a --model")
     made = dict(shapes), dict(ranges), str(data or "")
     own = own_model(model, *made) if model else None
+    if shown:
+        if own is None:
+            raise click.UsageError("--code is for a --model")
+        say([own.program(shown, chosen["threads"] if isinstance(chosen["threads"], int) else 1)])
+        return 0
     subject = subject_of(network, chosen.pop("weights"), own)
     named = tuple(on_device(name, device) for name in backends)
     least_rounds = int(quick and not chosen["budget_s"])

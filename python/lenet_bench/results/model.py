@@ -54,6 +54,7 @@ class Other(Struct, frozen=True, omit_defaults=True):
         None  # of a model of the user's own: who gave the answers to compare with
     )
     inputs: Words = {}  # likewise: the type and the shape of each, by name
+    format: Name | None = None  # likewise, as models/programs.txt has it
     parameters: Count | None = None  # likewise, where the framework that read it counts them
 
 

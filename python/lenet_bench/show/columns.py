@@ -55,6 +55,8 @@ QUANTITIES = (
         units.mebibytes,
         "further packages, which only write its model file",
     ),
+    Quantity("converting", "conversion_s", units.seconds, "the model, for this backend", leaves=5),
+    Quantity("file", "file_mib", units.mebibytes, "of the converted model", leaves=6),
     Quantity("images/s", "images_per_s", units.rate, "the best of all batch sizes"),
     Quantity("GPU memory", "gpu_mib", units.mebibytes, "of the process, on the GPU"),
     Quantity("calls", "samples", units.count, "that were timed"),

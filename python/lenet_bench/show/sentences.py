@@ -88,7 +88,9 @@ def _network(rules: Rules) -> str:
         return "One image per call"
     if rules.placed.arbiter:
         inputs = ", ".join(f"{name} {form}" for name, form in rules.placed.inputs.items())
-        return f"{rules.network} of {inputs}; answers compared with {rules.placed.arbiter}"
+        many = rules.placed.parameters
+        size = f", {counted(many, 'parameter')}" if many is not None else ""
+        return f"{rules.network} of {inputs}{size}; answers compared with {rules.placed.arbiter}"
     return f"{rules.network} in LeNet's place, one input per call"
 
 

@@ -105,21 +105,15 @@ class FrameworkModel(OwnModel):
         """Inputs that are made for it, the framework's answers, and what engines need of it."""
         sha256 = self.checksum()
         self.check_readers(run)
-        reader = self._reader()
-        environment: dict[str, Any] = {
-            "python": interpreter(reader),
-            "variables": {**variables(reader, 1), **same_modules()},
-        }
-        serving = f"{__name__}:serve_reading"
-        with closing(Child(serving, printed="dropped", **environment)) as child:
+        with closing(self.reader()) as child:
             run.tell(f"reading {self.path.name} with {self.framework}")
-            read = self.ask(child, min(READ_S, run.until_s - monotonic()), sent(self))
+            read = self.ask(child, min(READ_S, run.until_s - monotonic()), self.question())
             run.tell(f"computing the right answers of {self.path.name}")
             left_s = min(run.timeout_s, run.until_s - monotonic())
             right = self.ask(child, left_s, {"answer": True})
         inputs = read["inputs"]
         subject = replace(self, sha256=sha256, outputs=tuple(read["outputs"]), made_1=read["open"])
-        subject = replace(subject, converted=subject._conversions(run, inputs[0], environment))
+        subject = replace(subject, converted=subject._conversions(run, inputs[0]))
         judge = self.judge(read["coarse"])
         judge = replace(
             judge,
@@ -141,38 +135,49 @@ class FrameworkModel(OwnModel):
     def checksum(self) -> str:
         return sha256_of(self.path)
 
-    def _reader(self) -> Backend:
-        """The first of the backends that read and convert it that is installed."""
+    def reader(self) -> Child:
+        return self._child("serve_reading")
+
+    def question(self) -> Any:
+        return sent(self)
+
+    def _child(self, function: str) -> Child:
+        """A process of the first of the backends that read it that is installed."""
         able = [name for name in self.read_by if is_installed(find(name)[0])]
         if not able:
             needs = why_absent(self.read_by[0])
             raise LenetBenchError(f"{self.path.name} is read by {self.framework}, but {needs}")
-        return find(able[0])[0]
+        row, _ = find(able[0])
+        return Child(
+            f"{__name__}:{function}",
+            printed="dropped",
+            python=interpreter(row),
+            variables={**variables(row, 1), **same_modules()},
+        )
+
+    def suffix_for(self, name: str) -> str:
+        return next(iter(self._formats_of(name)), "")
 
     def _formats_of(self, name: str) -> list[str]:
-        if name in self.own:
+        if name.removesuffix(ON_GPU) in self.own:
             return []
         return [kind for kind in self.formats if name.removesuffix(ON_GPU) in CALLERS[kind]]
 
-    def _conversions(
-        self, run: Run, inputs: Inputs, environment: Mapping[str, Any]
-    ) -> dict[str, dict[str, Any]]:
+    def _conversions(self, run: Run, inputs: Inputs) -> dict[str, dict[str, Any]]:
         """What the engines that are measured need, each made once."""
         made: dict[str, dict[str, Any]] = {}
         for name in run.backends:
-            if not is_installed(find(name)[0]):
+            if not is_installed(find(name)[0].for_a_file):
                 continue
             for kind in self._formats_of(name):
                 if kind not in made:
                     run.tell(f"converting {self.path.name} to {_CALLED[kind]}")
-                    made[kind] = self._converted(kind, run, inputs, environment)
+                    made[kind] = self._converted(kind, run, inputs)
                 if "path" in made[kind]:
                     break
         return made
 
-    def _converted(
-        self, kind: str, run: Run, inputs: Inputs, environment: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _converted(self, kind: str, run: Run, inputs: Inputs) -> dict[str, Any]:
         """The file, from the cache or made; or the sentence why there is none."""
         versions = [f"{one} {installed_version(one)}" for one in self.packages]
         forms = [f"{name} {array.dtype} {array.shape}" for name, array in inputs.items()]
@@ -183,11 +188,10 @@ class FrameworkModel(OwnModel):
         if about and file:
             return {**json.loads(about.read_bytes()), "path": str(file)}
         seconds = max(0.0, min(_CONVERT_S, run.until_s - monotonic()))
-        serving = f"{__name__}:serve_conversion"
         try:
             with (
                 TemporaryDirectory() as folder,
-                closing(Child(serving, printed="dropped", **environment)) as child,
+                closing(self._child("serve_conversion")) as child,
             ):
                 target = Path(folder) / f"model{kind}"
                 known = child.answer((sent(self), str(target), inputs), seconds)

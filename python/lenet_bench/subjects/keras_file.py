@@ -13,8 +13,6 @@ from ..models.reader import Read, Sizes, agreed, check_memory, spelled
 from ..registry import Backend
 from .framework_model import Array, FrameworkModel, Inputs, as_list
 
-_LOAD = "import keras\nimport numpy as np\n\nmodel = keras.models.load_model({file!r})\n"
-
 
 @dataclass(frozen=True)
 class KerasFile(FrameworkModel):
@@ -28,6 +26,10 @@ class KerasFile(FrameworkModel):
     @property
     def kind(self) -> str:
         return "Keras file"
+
+    @property
+    def format(self) -> str:
+        return "keras"
 
     def load(self) -> Any:
         import keras

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..errors import LenetBenchError, Unavailable, Unsupported, without_places
 from ..models.callers import CALLERS, Model
+from ..models.programs import program
 from ..networks.memory import limit_memory
 from ..process import Child, Died
 from ..registry import FLOAT32, Backend, Device, Network, check_needs, find, names
@@ -82,9 +83,34 @@ class OwnModel(Subject):
         """The backends and variants that run it, those on a GPU left out."""
         raise NotImplementedError
 
-    def program(self, name: str) -> str:
-        """The lines that load it with this backend and make the timed call."""
+    @property
+    def format(self) -> str:
+        """What it is, in models/programs.txt."""
         raise NotImplementedError
+
+    def reader(self) -> Child:
+        """The process that reads it."""
+        raise NotImplementedError
+
+    def question(self) -> Any:
+        """What that process is asked first."""
+        raise NotImplementedError
+
+    def program(self, name: str, threads: int) -> str:
+        """The lines that load it with this backend and make the timed call."""
+        if not self.is_read_by(name):
+            raise LenetBenchError(f"{name} takes no {self.kind}")
+        with closing(self.reader()) as child:
+            inputs = self.ask(child, READ_S, self.question())["inputs"][0]
+        forms = {name: (one.dtype.name, one.shape) for name, one in inputs.items()}
+        found = program(name, self.format, self.file, forms, threads, self.suffix_for(name))
+        if found is None:
+            raise LenetBenchError(f"no program is written for {name}")
+        return found
+
+    def suffix_for(self, name: str) -> str:  # noqa: ARG002
+        """Of the file that this backend reads, where it is converted first."""
+        return ""
 
     def backends(self, device: Device | None) -> list[str]:
         return [one for one in names(device=device) if self.is_read_by(one)]
@@ -122,7 +148,9 @@ class OwnModel(Subject):
             edges=known,
             timed=[known] * STRETCHES,
             judge=judge,
-            other=Other(subject.label, arbiter=arbiter, inputs=forms, **more),
+            other=Other(
+                subject.label, arbiter=arbiter, inputs=forms, format=subject.format, **more
+            ),
         )
 
     def ask(self, child: Child, timeout_s: float, question: Any) -> Any:
@@ -175,6 +203,10 @@ class ModelFile(OwnModel):
         return f"{self.path.suffix} file"
 
     @property
+    def format(self) -> str:
+        return self.path.suffix
+
+    @property
     def readers(self) -> list[str]:
         return list(CALLERS[self.path.suffix])
 
@@ -184,9 +216,9 @@ class ModelFile(OwnModel):
 
         sha256 = sha256_of(self.path)
         self.check_readers(run)
-        with closing(Child("lenet_bench.models.reader:serve", printed="dropped")) as child:
+        with closing(self.reader()) as child:
             run.tell(f"reading {self.path.name}")
-            read = self.ask(child, min(READ_S, run.until_s - monotonic()), self._question())
+            read = self.ask(child, min(READ_S, run.until_s - monotonic()), self.question())
             seconds = min(_ANSWER_S, (run.until_s - monotonic()) / 4)
             reference = None
             if self.path.suffix == ".onnx":
@@ -210,8 +242,10 @@ class ModelFile(OwnModel):
     def build(self, name: str, threads: int, weights: Weights, first: Any) -> Network:  # noqa: ARG002
         return place(name, Model(Path(self.fixed), self.path, first, self.outputs), threads)
 
-    def _question(self) -> dict[str, Any]:
-        """For the process that reads it."""
+    def reader(self) -> Child:
+        return Child("lenet_bench.models.reader:serve", printed="dropped")
+
+    def question(self) -> dict[str, Any]:
         fields = ("file", "shapes", "ranges", "data")
         return {name: getattr(self, name) for name in fields}
 

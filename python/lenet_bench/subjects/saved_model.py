@@ -31,6 +31,10 @@ class SavedModel(FrameworkModel):
     def kind(self) -> str:
         return "SavedModel"
 
+    @property
+    def format(self) -> str:
+        return "tensorflow"
+
     def checksum(self) -> str:
         files = sorted(path for path in self.path.rglob("*") if path.is_file())
         each = "".join(f"{path.relative_to(self.path)} {sha256_of(path)}\n" for path in files)

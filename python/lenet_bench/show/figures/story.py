@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ... import units
+from ...models.programs import call_of
 from ...network import LENET
 from ...registry import IN_CPP
 from ...results import start_medians_us
@@ -23,6 +24,13 @@ _LAYERS = (
     ("keras", "", "Keras predict"),
 )
 _AVOIDABLE = 1.1  # times as long as another variant
+#: What is known to go wrong with a variant.
+_TRAPS = {
+    "predict_on_batch": (
+        "predict_on_batch fails where steps_per_execution is above 1 (keras#19996); on a GPU it "
+        "may use XLA, whose answers may be 1e-2 off (keras#22512)."
+    )
+}
 
 
 def story(run: Run) -> list[Record]:
@@ -97,6 +105,9 @@ def conclusions(run: Run) -> Iterator[str]:
         fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} an {run.taken}"
         ties = ", ".join(_ties(run))
         yield f"{fastest}; {ties} cannot be told apart from it." if ties else f"{fastest}."
+    if run.result.rules.placed.parameters is not None:
+        yield from _replaced(run)
+        return
     backends: dict[str, list[Record]] = {}
     for row in run.rows:
         backends.setdefault(row["backend"], []).append(row)
@@ -110,6 +121,35 @@ def conclusions(run: Run) -> Iterator[str]:
             f"{quick['name']} gives the same answer in {units.time(quick['p50_us'])}, "
             f"so {slow['name']} takes {times_longer(run, slow, quick)} as long; call "
             f"{quick['name']} instead."
+        )
+
+
+def _replaced(run: Run) -> Iterator[str]:
+    """Of a framework's model: which call to write in place of its slowest, and what more is won."""
+    own = [row for row in run.rows if row["conversion_s"] is None and call_of(row["name"])]
+    backends: dict[str, list[Record]] = {}
+    for row in own:
+        backends.setdefault(row["backend"], []).append(row)
+    if not own:
+        return
+    quick, slow = max(
+        ((rows[0], rows[-1]) for rows in backends.values()),
+        key=lambda pair: float(pair[1]["p50_us"] - pair[0]["p50_us"]),
+    )
+    fastest = run.rows[0]
+    if slow["p50_us"] / quick["p50_us"] > _AVOIDABLE:
+        yield (
+            f"Replace `{call_of(slow['name'])}` by `{call_of(quick['name'])}` ({slow['name']} by "
+            f"{quick['name']}): {times_longer(run, slow, quick)} as fast, the same answers."
+        )
+        if trap := _TRAPS.get(quick["variant"]):
+            yield trap
+    if fastest is not quick:
+        made = fastest["conversion_s"]
+        converting = f"; converting took {units.seconds(made)}" if made is not None else ""
+        yield (
+            f"The fastest of all: {fastest['name']}, {times_longer(run, slow, fastest)} as fast as "
+            f"{slow['name']}; off by {fastest['difference']:.0e}{converting}."
         )
 
 

@@ -62,9 +62,10 @@ def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
 
 
 def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
-    from .code import implementations  # needs packages that come with Jinja
+    from .code import implementations, programs  # needs packages that come with Jinja
 
     run, why = runs[0], runs[-1]
+    shown_code = implementations if run.result.rules.network == LENET else programs
     rows, shown = run.rows, story.story(run)
     shown_of = columns.quantities_of(run.result.rules)
     taken = _taken(why) if why.breakdowns else None
@@ -87,7 +88,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
         "main": columns.known(shown_of, rows),
         "reduced": columns.known((columns.PRECISION, columns.OFF, *shown_of), run.reduced),
         "batches": columns.by_batch(rows) if run.result.rules.batches else (),
-        "implementations": implementations(run) if run.result.rules.network == LENET else (),
+        "implementations": shown_code(run),
         "data": all_printable(
             {
                 "rows": small(rows, shown),

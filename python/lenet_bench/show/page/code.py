@@ -18,6 +18,7 @@ from pygments.token import Comment, Keyword, Name, String, _TokenType
 from ... import units
 from ...cost import Source, api_names, code_lines, sources
 from ...errors import LenetBenchError
+from ...models.programs import program, suffix_of
 from ...registry import find
 from ..figures.records import Record, Run
 
@@ -62,6 +63,28 @@ def implementations(run: Run) -> list[Implementation]:
         names = tuple(dict.fromkeys(row["name"] for row in rows))
         shown, ran = tuple(files[source] for source in group), tuple(_ran(names, run))
         found.append(Implementation(f"code-{n}", names, about, _cost(group, rows), shown, ran))
+    return found
+
+
+def programs(run: Run) -> list[Implementation]:
+    """The lines to copy of each backend that was timed on a model of the user's own."""
+    placed = run.result.rules.placed
+    forms = {}
+    for name, form in placed.inputs.items():
+        kind, _, shape = form.partition(" ")
+        sides = shape.split("x") if shape != "scalar" else []
+        forms[name] = kind, tuple(map(int, sides))
+    file = re.sub(r" \([0-9a-f]{8}\)$", "", placed.network)
+    found = []
+    for n, row in enumerate(run.rows if placed.format else []):
+        name = row["name"]
+        suffix = "" if row["conversion_s"] is None else suffix_of(name)
+        text = program(name, str(placed.format), file, forms, row["threads"], suffix)
+        if text:
+            shown = File(f"file-{n}", "program.py", "", coloured("program.py", text, ()))
+            about = (find(name)[0].summary,)
+            ran = tuple(_ran([name], run))
+            found.append(Implementation(f"code-{n}", (name,), about, "", (shown,), ran))
     return found
 
 

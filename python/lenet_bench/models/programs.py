@@ -1,0 +1,93 @@
+"""The lines to copy: what loads a model of the user's own with a backend, and calls it."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from .callers import CALLERS
+
+Forms = Mapping[str, tuple[str, tuple[int, ...]]]  # type and shape of each input, by its name
+
+#: How each kind of file names an input in its own form for another engine.
+_NAMED = dict.fromkeys((("keras", ".tflite"), ("tensorflow", ".tflite")), "serving_default_{}:0")
+#: What a converter is told of the inputs.
+_SHAPES = {
+    "keras": 'keras.InputSpec(dtype="{kind}", shape={shape}, name="{name}")',
+    "tensorflow": 'tf.TensorSpec({shape}, "{kind}", "{name}")',
+}
+
+
+def program(
+    name: str, kind: str, file: str, forms: Forms, threads: int, suffix: str = ""
+) -> str | None:
+    """The program of a backend for a file of this kind; None where none is written.
+
+    A `suffix` means that it reads the file converted so.
+    """
+    _, lines = _of(name)
+    if not lines:
+        return None
+    single = len(forms) == 1
+    given = {one: "x" if single else f'x["{one}"]' for one in forms}
+    parts = ["import numpy as np"]
+    if name.startswith("keras-"):
+        parts.insert(0, f'import os\n\nos.environ["KERAS_BACKEND"] = "{_below(name)}"')
+    arrays = {one: f'np.zeros({shape}, "{of}")' for one, (of, shape) in forms.items()}
+    several = ", ".join(f'"{one}": {array}' for one, array in arrays.items())
+    parts.append(f"x = {arrays[next(iter(arrays))]}" if single else f"x = {{{several}}}")
+    if suffix:
+        parts += [_filled(_of(f"{kind} to {suffix}")[1], kind, file, forms, given, threads)]
+        file = f"model{suffix}"
+    named = _NAMED.get((kind, suffix), "{}")
+    fed = {named.format(one): value for one, value in given.items()}
+    return "\n\n".join([*parts, _filled(lines, kind, file, forms, fed, threads)]) + "\n"
+
+
+def call_of(name: str) -> str | None:
+    """A framework's call in short: model.predict(x)."""
+    return _of(name)[0] or None
+
+
+def suffix_of(name: str) -> str:
+    """Of the file that an engine reads."""
+    return next(suffix for suffix, callers in CALLERS.items() if name in callers)
+
+
+def _of(name: str) -> tuple[str, str]:
+    """The call in short and the lines; Keras' calls are the same on each framework."""
+    known = _sections()
+    return known.get(name) or known.get(re.sub("^keras-[a-z]+", "keras", name), ("", ""))
+
+
+@cache
+def _sections() -> dict[str, tuple[str, str]]:
+    text = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8")
+    parts = iter(re.split(r"^\[(.+?)\] ?(.*)\n", text, flags=re.MULTILINE)[1:])
+    return {name: (short, lines.strip()) for name, short, lines in zip(parts, parts, parts)}  # noqa: B905
+
+
+def _below(name: str) -> str:
+    return name.partition(":")[0].removeprefix("keras-")
+
+
+def _filled(
+    lines: str, kind: str, file: str, forms: Forms, fed: Mapping[str, str], threads: int
+) -> str:
+    """The lines with what this model has in the place of words."""
+    feed = ", ".join(f'"{name}": {value}' for name, value in fed.items())
+    told = _SHAPES.get(kind, "")
+    each = {
+        name: told.format(kind=of, shape=shape, name=name) for name, (of, shape) in forms.items()
+    }
+    shapes = ", ".join(each.values())
+    if kind == "keras" and len(each) > 1:
+        shapes = f"{{{', '.join(f'{name!r}: {spec}' for name, spec in each.items())}}}"
+    words = {
+        "FILE": repr(file),
+        "THREADS": str(threads),
+        "FEED": f"{{{feed}}}",
+        "LIST": f"[{', '.join(fed.values())}]",
+        "SHAPES": f"[{shapes}]",
+    }
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda word: words[word[0]], lines)
