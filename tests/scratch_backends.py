@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from lenet_bench import CompareOptions, Entry, compare, load
 from lenet_bench.errors import Unavailable
-from lenet_bench.measure import calls, worker
+from lenet_bench.measure import calls, messages, worker
 from lenet_bench.why import Probe
 
 LONG = 50_000_000  # characters
@@ -214,6 +214,21 @@ class HasInferOnly:
 DescribesNothing = describing("DescribesNothing", lambda: None)
 DescribesNumbers = describing("DescribesNumbers", lambda: {"threads": 1})
 DescribesWithoutEnd = describing("DescribesWithoutEnd", lambda: {"library": "é" * LONG})
+
+
+def saying(name, kind, message):
+    """Honest, but where its process shall say this kind of message, it says another."""
+
+    def begin(_):
+        right: Any = messages.packed
+        wrong: Any = lambda said: message if isinstance(said, kind) else right(said)  # noqa: E731
+        messages.packed = wrong
+
+    return type(name, (Honest,), {"begin": begin})
+
+
+SaysANumber = saying("SaysANumber", messages.Started, 5)
+SaysHalfAnAnswer = saying("SaysHalfAnAnswer", messages.Timed, ("Timed", {"samples_ns": "none"}))
 
 
 class Prints(Honest):

@@ -34,6 +34,8 @@ FAILING = [
     (scratch.DescribesNothing, "wrong", "describe returned what no result can hold"),
     (scratch.DescribesNumbers, "wrong", "got `int`"),
     (scratch.DescribesWithoutEnd, "wrong", "length"),
+    (scratch.SaysANumber, "crashed", "while starting: its process sent a message of a wrong form"),
+    (scratch.SaysHalfAnAnswer, "crashed", "in round 1: its process sent a message of a wrong"),
     (scratch.RaisesAtLength, "crashed", "characters left out"),
     (scratch.AnswersWronglyWhenTimed, "wrong", "in round 1: its probabilities differ"),
     (scratch.AnswersWhenRead, "wrong", "returned Lazy, expected a plain NumPy array"),
@@ -151,6 +153,16 @@ def test_each_block_has_its_cold_start(zoo_file):
         assert block.made >= len(block.samples_ns) >= 20
         assert sum(block.samples_ns) <= block.wall_ns
         assert block.cpu_ns > 0
+
+
+def test_a_block_that_fails_keeps_what_was_measured_before(zoo_file):
+    blocks = {block.backend: block for block in read_log(zoo_file).blocks if block.round == 0}
+    for factory in (scratch.AnswersWrongly, scratch.Raises, scratch.AnswersWronglyWhenTimed):
+        block = blocks[factory.__name__]
+        assert block.status != "ok"
+        assert block.cold_start is not None
+        assert bool(block.samples_ns) == (factory is scratch.AnswersWronglyWhenTimed)
+    assert blocks["RaisesWhenStarted"].cold_start is None
 
 
 def test_the_order_differs_from_round_to_round(zoo_file):

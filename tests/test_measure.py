@@ -12,7 +12,7 @@ from lenet_bench.measure.block import said_of_turns
 from lenet_bench.measure.calls import time_calls
 from lenet_bench.measure.comparison import Plan, shuffled, to_repeat
 from lenet_bench.measure.experiments import Experiments
-from lenet_bench.measure.messages import Timed
+from lenet_bench.measure.messages import Failure, FewTimed, Probed, Timed, packed
 from lenet_bench.measure.pinning import (
     _siblings,
     choose_cores,
@@ -20,6 +20,7 @@ from lenet_bench.measure.pinning import (
     threads_cores,
     with_threads_on,
 )
+from lenet_bench.measure.start import Failed, answer_in
 from lenet_bench.measure.stretch import Stretch
 from lenet_bench.measure.watch import Delays
 from lenet_bench.results import disturbed
@@ -237,6 +238,42 @@ def test_the_process_of_a_backend_needs_no_library_but_numpy():
     )
     found = {name for name in python(script).stdout.split() if not name.startswith("_")}
     assert found <= {"lenet_bench", "numpy", "safetensors"}
+
+
+PROBED = {"made": 1, "answers": [], "repeated_us": 1.0, "rotated_us": 1.0, "fresh_us": 1.0}
+FEW = {"answer": 0, "samples_ns": np.zeros(2, np.int64)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "reason"),
+    [
+        (Probed, 5, "got `int`"),
+        (Probed, ("Probed",), "length 2"),
+        (Probed, (1, PROBED), "got `int`"),
+        (Probed, ("Probed", 1), "got `int`"),
+        (Probed, ("Timed", PROBED), "Expected `Probed`, got `Timed`"),
+        (Probed, ("exit", PROBED), "got `exit`"),
+        (Probed, ("Probed", {}), "missing required field `made`"),
+        (Probed, ("Probed", {**PROBED, "fresh_us": "short"}), "got `str`"),
+        (Probed, ("Failure", {"why": "no reason"}), "missing required field `status`"),
+        (Probed, ("Failure", {"status": "ok", "reason": ""}), "Invalid enum value 'ok'"),
+        (FewTimed, ("FewTimed", {**FEW, "samples_ns": [1, 2]}), "got `list`"),
+        (FewTimed, ("FewTimed", {**FEW, "samples_ns": np.zeros(2)}), "got float64 (2,)"),
+    ],
+)
+def test_a_message_of_a_wrong_form_is_a_failure(kind, message, reason):
+    with pytest.raises(Failed, match=r"sent a message of a wrong form: ") as raised:
+        answer_in(message, kind)
+    assert raised.value.status == "crashed"
+    assert reason in raised.value.reason
+
+
+def test_what_has_the_form_of_a_message_is_taken():
+    assert vars(answer_in(("Probed", PROBED), Probed)) == PROBED
+    assert vars(answer_in(("FewTimed", FEW), FewTimed)) == FEW
+    with pytest.raises(Failed, match=r"^no algorithm$") as raised:
+        answer_in(packed(Failure("unsupported", "no algorithm")), Probed)
+    assert raised.value.status == "unsupported"
 
 
 CALL_NS, OWN_NS = 1_690_000, 400

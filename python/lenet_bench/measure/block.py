@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-import msgspec
-
 from ..errors import without_middle
 from ..results import Anatomy, Batch, Block, Experiment
 from ..results.portable import portable
@@ -16,7 +14,7 @@ from . import messages
 from .empty import EMPTY
 from .judged import SHORTEST_S, Judged, UnlikelyTimes
 from .options import Entry
-from .start import BudgetEnded, Conditions, Failed
+from .start import BudgetEnded, Conditions, Failed, held
 from .watch import cpu_times, mhz, open_meter, shares, used
 
 _MOST_UNLIKELY = 3  # processes with unlikely times, after which the backend has failed
@@ -203,7 +201,7 @@ def _taken_apart(start: Judged, task: Task) -> dict[str, Any]:
     try:
         if task.first:
             dissected = start.ask(messages.Dissect())
-            found["anatomy"] = msgspec.convert(dissected.anatomy, Anatomy)
+            found["anatomy"] = held(dissected.anatomy, Anatomy, "taking it apart found")
         task.tell("building its experiments", 0.0)
         turns = start.ask(messages.BuildExperiments(), longer_s=_EXPERIMENTS_S)
         began = time.monotonic()
@@ -219,7 +217,9 @@ def _taken_apart(start: Judged, task: Task) -> dict[str, Any]:
         if time.monotonic() >= task.until_s:
             cores = ()
         made = start.ask(messages.AskExperiments(cores), **limits)
-        found["experiments"] = msgspec.convert(made.experiments, tuple[Experiment, ...])
+        found["experiments"] = held(
+            made.experiments, tuple[Experiment, ...], "its experiments found"
+        )
     except Failed as failure:
         found["no_experiments_reason"] = _said(failure.reason)
     return found

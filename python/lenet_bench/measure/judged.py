@@ -100,13 +100,13 @@ class Judged(Start):
             before = delays_of(self.child.pid)
             probed = self.ask(messages.Probe(self.taken(known.inputs), seconds))
             lost = delays_of(self.child.pid).since(before).times
-            self.check(probed.answers, known.answers[: len(probed.answers)])
+            self.check(probed.answers, known.answers[: probed.made])
             probe = CacheProbe(probed.repeated_us, probed.rotated_us, probed.fresh_us)
             known_us = min(known_us, probe.repeated_us, probe.rotated_us)
             if not slower(probe.fresh_us, known_us):
                 return probe
             # Where each new input may have waited for a core, slow ones prove nothing.
-            undisturbed += lost < len(probed.answers)
+            undisturbed += lost < probed.made
         if not probes:
             return None
         if undisturbed < _PROVE:
@@ -202,7 +202,10 @@ class Judged(Start):
         return Batch(size, tuple(answer.samples_ns.tolist()), tuple(answer.slices))
 
     def _check_answers(self, answer: messages.Timed | messages.BatchTimed, known: Known) -> None:
-        self.check(answer.answers, known.answers[list(answer.answered)])
+        numbers = list(answer.answered)
+        if not answer.samples_ns.size or not set(numbers) <= {*range(len(known.answers))}:
+            raise Failed("wrong", "it timed no call, or answered what it was not asked")
+        self.check(answer.answers, known.answers[numbers])
 
     @property
     def _most(self) -> int | None:
@@ -212,7 +215,10 @@ class Judged(Start):
     def check(self, answers: Any, expected: Any) -> None:
         """Raise Failed unless the answers equal the right ones within the tolerance."""
         judge = self.known.judge
-        difference = judge.difference(answers, expected)
+        try:
+            difference = judge.difference(answers, expected)
+        except (AttributeError, TypeError, ValueError):  # no arrays, or of another shape
+            difference = inf
         allowed = judge.allowed(self.entry.tolerance)
         if not np.isfinite(difference):
             raise Failed("wrong", f"its {judge.said} are not finite, or of another shape")

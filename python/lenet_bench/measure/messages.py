@@ -4,13 +4,18 @@ A message goes as the name of its class and its fields, which are plain data and
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..undisturbed import Slice
 
 Said = TypeVar("Said")
 Message = tuple[str, dict[str, Any]]
+Samples = NDArray[np.int64]  # ns, one a call
+How = Literal["wrong", "unavailable", "unsupported", "crashed"]
 
 
 class Question(Generic[Said]):
@@ -21,7 +26,7 @@ class Question(Generic[Said]):
 class Failure:
     """The backend failed, and its process ends."""
 
-    status: str
+    status: How
     reason: str
     traceback: str | None = None
 
@@ -76,7 +81,8 @@ class Check(Question[Answers]):
 
 @dataclass(frozen=True)
 class Probed:
-    answers: Any  # to the new inputs
+    made: int  # so many of the new inputs are answered
+    answers: Any
     repeated_us: float
     rotated_us: float
     fresh_us: float
@@ -103,7 +109,7 @@ class Warm(Question[Nothing]):
 class Timed:
     """Timed calls, what the process used in that time, and the answers to check."""
 
-    samples_ns: Any
+    samples_ns: Samples
     slices: Sequence[Slice]
     made: int  # all calls, kept or not
     answers: Any
@@ -150,7 +156,7 @@ class BatchTimed:
     """Calls with several inputs each; or why there are none."""
 
     refused: str | None = None
-    samples_ns: Any = ()
+    samples_ns: Samples = field(default_factory=lambda: np.empty(0, np.int64))
     slices: Sequence[Slice] = ()
     answers: Any = ()
     answered: Sequence[int] = ()
@@ -168,7 +174,7 @@ class TimeBatch(Question[BatchTimed]):
 @dataclass(frozen=True)
 class FewTimed:
     answer: Any
-    samples_ns: Any
+    samples_ns: Samples
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ..between import Between
 from ..process import Child, Died
@@ -116,10 +117,7 @@ class Start:
                 self.child.started_ns,
             )
         )
-        try:
-            self.runs = msgspec.convert(started.runs, Words)
-        except msgspec.ValidationError as error:
-            raise Failed("wrong", f"describe returned what no result can hold: {error}") from None
+        self.runs = held(started.runs, Words, "describe returned")
         parts = {name: getattr(started, name) for name in ColdStart.__struct_fields__}
         self.cold_start = ColdStart(**parts)
 
@@ -141,21 +139,46 @@ class Start:
         timeout_s = self.conditions.options.timeout_s + longer_s
         left_s = max(0.0, self.conditions.left_s) + grace_s
         try:
-            name, fields = self.child.ask(messages.packed(question), min(timeout_s, left_s))
+            message = self.child.ask(messages.packed(question), min(timeout_s, left_s))
         except Died as death:
             if death.how == "late" and left_s < timeout_s:
                 raise BudgetEnded from None
             # The wrong version of a package may explain it.
             wrong = None if self.entry.factory else wrong_version(self.entry.backend, death.reason)
             raise Failed(_STATUS[death.how], wrong or death.reason) from None
-        if name == messages.Failure.__name__:
+        try:
+            return answer_in(message, messages.answer_type(question))
+        except Failed as failure:
             self.child.end()
-            raise self._failed(messages.Failure(**fields))
-        return msgspec.convert(fields, messages.answer_type(question))
+            if failure.status == "unavailable" and not self.entry.factory:
+                failure.reason = with_counterpart(self.entry.backend, failure.reason)
+            raise
 
-    def _failed(self, failure: messages.Failure) -> Failed:
-        status = msgspec.convert(failure.status, Status)
-        reason = failure.reason
-        if status == "unavailable" and not self.entry.factory:
-            reason = with_counterpart(self.entry.backend, reason)
-        return Failed(status, reason, failure.traceback)
+
+def held(value: Any, kind: Any, what: str) -> Any:
+    """What a backend found, as a result holds it; raises Failed where none can."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise Failed("wrong", f"{what} what no result can hold: {error}") from None
+
+
+def answer_in(message: Any, kind: type[Said]) -> Said:
+    """The answer in a message; raises Failed where it is a failure, or no message at all."""
+    try:
+        name, fields = msgspec.convert(message, messages.Message)
+        if name == messages.Failure.__name__:
+            failure = msgspec.convert(fields, messages.Failure)
+            raise Failed(failure.status, failure.reason, failure.traceback)
+        if name != kind.__name__:
+            raise msgspec.ValidationError(f"Expected `{kind.__name__}`, got `{name}`")
+        return msgspec.convert(fields, kind, dec_hook=_array)
+    except msgspec.ValidationError as error:
+        raise Failed("crashed", f"its process sent a message of a wrong form: {error}") from None
+
+
+def _array(_: Any, value: Any) -> Any:
+    """The times of calls, the one kind of array that a message names."""
+    if isinstance(value, np.ndarray) and (value.ndim != 1 or value.dtype != np.int64):
+        raise TypeError(f"Expected int64 (calls,), got {value.dtype} {value.shape}")
+    return value

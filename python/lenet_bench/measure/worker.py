@@ -88,7 +88,7 @@ def _start(question: messages.Build, began_ns: int) -> tuple["Built", messages.S
 
 
 def _failure(error: BaseException) -> messages.Failure:
-    status = "crashed"
+    status: messages.How = "crashed"
     if isinstance(error, Unavailable):
         status = "unavailable"
     elif isinstance(error, Unsupported):
@@ -166,7 +166,7 @@ class Built:
         medians = {f"{kind}_us": float(np.median(ns)) / 1000 for kind, ns in times.items()}
         # A slow call has few samples, and a stall among them is no sign of a cache.
         medians["fresh_us"] = min(times["fresh"]) / 1000
-        return messages.Probed(self._checked(answers), **medians)
+        return messages.Probed(len(answers), self._checked(answers), **medians)
 
     def warm(self, question: messages.Warm) -> messages.Nothing:
         between = Between(**question.between)
