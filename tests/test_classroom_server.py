@@ -221,7 +221,7 @@ def started(*factories):
 @pytest.mark.parametrize(
     ("factory", "starts", "reason"),
     [
-        (Hangs, True, "timeout"),
+        pytest.param(Hangs, True, "timeout", marks=pytest.mark.slow),
         (KillsItself, True, "SIGKILL"),
         (Raises, True, "the descriptor is stale"),
         (AnswersWronglyWhenTimed, True, "wrong: its probabilities differ"),

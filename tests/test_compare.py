@@ -221,6 +221,7 @@ def test_a_start_ends_with_the_budget():
     assert hanging.elapsed_s < hanging.rules.timeout_s
 
 
+@pytest.mark.slow
 def test_rounds_of_the_empty_backend_alone_do_not_fill_the_budget():
     """The other has one start, and no time for a second."""
     result = measured(scratch.StartsInSixSeconds, budget_s=11)

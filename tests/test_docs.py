@@ -144,6 +144,7 @@ for path, text in readme.built():
 """
 
 
+@pytest.mark.slow
 def test_the_pictures_and_pages_of_a_release_are_drawn():
     done = ran(sys.executable, "-c", DRAWN, cwd=ROOT / "bench")
     sizes = dict(line.split() for line in done.stdout.splitlines())
@@ -151,6 +152,13 @@ def test_the_pictures_and_pages_of_a_release_are_drawn():
     assert all(int(size) > 10_000 for size in sizes.values())
 
 
+def test_the_page_of_python_names_every_function():
+    page = (ROOT / "docs/python.md").read_text()
+    classes = {n for n in lenet_bench.__all__ if n[0].isupper()} | {"__version__", "read_image"}
+    assert [name for name in lenet_bench.__all__ if name not in classes and name not in page] == []
+
+
+@pytest.mark.slow
 def test_the_examples_in_python_run(tmp_path, small_mnist):
     page = (ROOT / "docs/python.md").read_text()
     draw_seven(tmp_path / "digit.png")
@@ -160,8 +168,6 @@ def test_the_examples_in_python_run(tmp_path, small_mnist):
     done = ran(sys.executable, "-W", "error", "program.py", cwd=tmp_path, env=own)
     assert done.stderr == ""
     assert done.stdout.startswith("7 ")
-    classes = {n for n in lenet_bench.__all__ if n[0].isupper()} | {"__version__", "read_image"}
-    assert [name for name in lenet_bench.__all__ if name not in classes and name not in page] == []
 
 
 NOTEBOOK = ROOT / "docs/classroom.ipynb"

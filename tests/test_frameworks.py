@@ -7,6 +7,7 @@ in a version that it is not made for, is skipped and named; what else cannot run
 import functools
 import os
 import re
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from lenet_bench import load, read_weights
 from lenet_bench.errors import LenetBenchError, Unavailable
 from lenet_bench.mnist import find_mnist, read_mnist
 from lenet_bench.registry import check_needs, find, names, tolerance
+from lenet_bench.registry.building import check_modules
 from lenet_bench.registry.environments import interpreter, variables
 from lenet_bench.registry.own_process import InOwnProcess
 from processes import python, ran
@@ -52,17 +54,31 @@ def expected(weights, images):
 
 
 def opened(name, weights, threads=1):
-    """The backend in a process of its own; skips where its framework, or one that fits, is not."""
+    """The backend in a process of its own."""
+    with needed(name):
+        return InOwnProcess(name, weights, threads=threads, hide_output=True)
+
+
+@contextmanager
+def needed(name):
+    """Skips where its framework, or one that fits, is not here."""
     try:
         check_needs(*find(name))
-        return InOwnProcess(name, weights, threads=threads, hide_output=True)
+        check_modules(*find(name))
+        yield
     except Unavailable as error:
         if re.search(NOT_HERE, str(error)):
             pytest.skip(str(error))
         raise
 
 
-@pytest.fixture(scope="module", params=FRAMEWORKS)
+def _param(name):
+    """Most of a start is the framework's import, and `CALLS` has every variant for one import."""
+    row, variant = find(name)
+    return pytest.param(name, marks=[] if variant == row.default else pytest.mark.slow)
+
+
+@pytest.fixture(scope="module", params=map(_param, FRAMEWORKS))
 def name(request):
     return request.param
 
@@ -107,7 +123,9 @@ images = numpy.load(f"{folder}/images.npy")
 for name in names:
     try:
         net = lenet_bench.load(name, threads=2)
-    except lenet_bench.Unavailable:
+    except lenet_bench.Unavailable as error:
+        with open(f"{folder}/{name}.txt", "w") as reason:
+            reason.write(str(error))
         continue
     answers = [net.infer(image) for image in images]
     numpy.savez(f"{folder}/{name}.npz", one_by_one=answers, batch=net.infer(images))
@@ -132,12 +150,14 @@ def answered(images, tmp_path_factory):
     return folder_of
 
 
-@pytest.mark.usefixtures("network")  # skips what is not here
+@pytest.mark.parametrize("name", [name for name in FRAMEWORKS if name not in COMPILED])
 def test_two_threads_answer_alike(name, expected, answered):
     """In the process of `CALLS`: `InOwnProcess` gives copies. An answer may be written to."""
-    if name in COMPILED:
-        pytest.skip("it compiles for many seconds")
-    with np.load(answered(find(name)[0].name) / f"{name}.npz") as found:
+    with needed(name):
+        folder = answered(find(name)[0].name)
+        if (reason := folder / f"{name}.txt").exists():
+            raise Unavailable(reason.read_text())
+    with np.load(folder / f"{name}.npz") as found:
         assert np.abs(found["one_by_one"] - expected[:20]).max() <= tolerance(name)
         assert np.abs(found["batch"] - expected[:20]).max() <= tolerance(name)
 
@@ -158,9 +178,9 @@ def test_nothing_but_the_answers_is_printed(run, name, picture):
     ("name", "said"),
     [("tensorflow", "rebuild TensorFlow"), ("litert:compiled", "Creating LiteRT environment")],
 )
-def test_verbose_shows_what_a_framework_says(run, name, said, weights, picture):
-    opened(name, weights).close()
-    assert said in run("infer", picture, "--backend", name, "--verbose").errors
+def test_verbose_shows_what_a_framework_says(run, name, said, picture):
+    with needed(name):
+        assert said in run("infer", picture, "--backend", name, "--verbose").errors
 
 
 def test_mnn_is_converted_in_a_folder_of_its_own(weights, tmp_path, monkeypatch):

@@ -434,6 +434,7 @@ def test_the_time_that_is_left_follows_from_the_turns_done():
     assert turns[1].left_s != turns[-1].left_s
 
 
+@pytest.mark.slow
 def test_experiments_end_with_the_budget_and_the_calls_are_kept():
     """Eight turns of its experiment take 32 s, since it sleeps for one in each of four calls."""
     slow = scratch.entry(scratch.HasASlowExperiment)

@@ -31,6 +31,7 @@ from ..texts import listed, printable
 from ..weights import Weights
 from .subject import STRETCHES, Judge, Known, Prepared, Run, Subject
 
+_LARGEST_FILE = 1 << 31  # bytes: a protocol buffer's limit
 _LONGEST = 300  # characters of an engine's sentence
 #: In sentences of TFLite Micro and MNN, which print the reason.
 _NO_REASON = ("TFLM failed", "Interpreter invocation failed", "runSession ended")
@@ -332,10 +333,14 @@ def _form(array: NDArray[Any]) -> str:
 
 
 def sha256_of(file: Path) -> str:
+    """Of what may be a model file."""
     digest = hashlib.sha256()
     try:
         if not file.is_file():  # a pipe would never end
             raise FileNotFoundError(ENOENT, "no such file")
+        if (size := file.stat().st_size) >= _LARGEST_FILE:
+            has = f"it has {size / 1e9:.1f} GB, and a model file has less than 2"
+            raise LenetBenchError(f"{file.name}: {has}")
         with file.open("rb") as stream:
             while part := stream.read(1 << 20):
                 digest.update(part)
