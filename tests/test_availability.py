@@ -20,7 +20,7 @@ from lenet_bench.registry import (
     is_installed,
     why_absent,
 )
-from lenet_bench.registry.availability import ask, backends
+from lenet_bench.registry.availability import _by_import, ask, backends, rows_of
 from lenet_bench.registry.building import _imported, build
 from lenet_bench.registry.own_process import InOwnProcess
 from lenet_bench.registry.rows import GONE
@@ -180,16 +180,38 @@ def test_a_framework_that_hangs_when_imported_costs_its_own_time_only(first):
     assert all("within 20 s" in (entry.reason or "") for entry in hung)
 
 
+CRASHES = """
+import os, lenet_bench.registry.availability as b
+load = b.load
+b.load = lambda n, **k: os.abort() if n == {name!r} else load(n, **k)
+"""
+
+
 def test_a_variant_that_crashes_costs_itself(first):
-    crash = (
-        "import os, lenet_bench.registry.availability as b\n"
-        "load = b.load\n"
-        "b.load = lambda n, **k: os.abort() if n == 'fused:int16' else load(n, **k)\n"
-    )
-    (first / "sitecustomize.py").write_text(crash)
+    (first / "sitecustomize.py").write_text(CRASHES.format(name="fused:int16"))
     plain, int16 = reasons("fused")
     assert plain is None
     assert re.fullmatch(r"fused:int16: .*SIGABRT \(Aborted\)", int16)
+
+
+def test_one_that_crashes_costs_no_other_of_its_process(first):
+    (first / "sitecustomize.py").write_text(CRASHES.format(name="numpy"))
+    asked = ["numpy", "reference", "fused:int16"]
+    found = {one.name: one.reason for one in backends(asked)}
+    assert "SIGABRT" in (found.pop("numpy") or "")
+    assert found == {"reference": None, "fused:int16": None}
+
+
+def test_those_that_import_the_same_share_a_process_and_the_slowest_begin_first():
+    asked = ["numpy", "tvm", "litert", "keras", "tensorflow", "torch", "fused"]
+    rows = rows_of(asked)
+    groups = [[rows[number][0].name for number in group] for group in _by_import(rows)]
+    assert [sorted(group) for group in groups] == [
+        ["fused", "numpy"],
+        ["torch", "tvm"],
+        ["keras", "tensorflow"],
+        ["litert"],
+    ]
 
 
 def test_an_absent_one_is_known_without_a_process(monkeypatch):

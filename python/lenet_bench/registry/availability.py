@@ -1,10 +1,11 @@
-"""Check which backends run here: each loads and answers one picture in a process of its own.
+"""Check which backends run here: each loads and answers one picture in another process.
 
-A library that crashes, hangs, prints or answers wrongly affects only its own line, and no framework
-is loaded into this process. Results are not cached, since the check is repeated after changes.
+Those that import the same share one. A library that crashes, hangs or answers wrongly affects only
+its own line, and no framework is loaded into this process. Results are not cached, since the check
+is repeated after changes.
 """
 
-import os
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
@@ -20,7 +21,7 @@ from ..network import IMAGE_SIDE
 from ..process import Child, Died, Parent
 from ..weights import Weights, read_weights
 from . import environments
-from .backend import Backend
+from .backend import Backend, usable_cores
 from .building import check_modules, check_needs, import_backend, wrong_version
 from .gpu import why_none
 from .loading import load
@@ -30,6 +31,9 @@ Image = NDArray[np.float32]
 
 _SECONDS = 120.0  # the slowest framework imports in a tenth of this
 _AT_ONCE = 4  # more would wait for disk and memory
+_IMPORTS = {"tvm": "torch"}  # by the name of a row: what its package imports for most of its time
+#: Groups of rows, ours and then the slowest, which begin first: so all cores are busy to the end.
+_FIRST = ("", "jax", "torch", "tensorflow", "iree", "mlx", "halide", "openvino")
 
 #: Called when a backend has answered, with its name and what it printed.
 Answered = Callable[[str, str], None]
@@ -73,19 +77,18 @@ def each(
     """The same, each as soon as it and all before it have answered."""
     rows = rows_of(asked)
     _stopped.clear()
-    pool = ThreadPoolExecutor(max_workers=min(_AT_ONCE, os.cpu_count() or 1))
+    at_once = min(_AT_ONCE, 1 + usable_cores())  # one may wait for its end, or for a program
+    pool = ThreadPoolExecutor(max_workers=at_once)
     options: dict[str, Any] = {"hide_output": hide_output, "seconds": seconds}
-    groups = _by_framework(rows)
-    # From both ends: the first are shown first, and the slowest are at the end.
     under_way = {
-        pool.submit(_ask_together, [rows[number] for number in groups[place]], **options): place
-        for place in _from_both_ends(len(groups))
+        pool.submit(_ask_together, [rows[number] for number in group], **options): group
+        for group in _by_import(rows)
     }
     found: dict[int, list[Availability]] = {}
     shown = 0
     try:
         for future in as_completed(under_way):
-            for number, answer in zip(groups[under_way[future]], future.result(), strict=True):
+            for number, answer in zip(under_way[future], future.result(), strict=True):
                 row = rows[number][0]
                 found[number], printed = answer
                 answered(row.spell(row.default), printed)
@@ -101,25 +104,30 @@ def each(
     pool.shutdown()
 
 
-def _from_both_ends(count: int) -> list[int]:
-    """0, the last, 1, the last but one, ..."""
-    pairs = zip(range(count), reversed(range(count)), strict=True)
-    return list(dict.fromkeys(number for pair in pairs for number in pair))
+def _by_import(rows: Sequence[tuple[Backend, list[str]]]) -> list[list[int]]:
+    """The places of rows that import the same, in their order: Keras comes after what is below it.
 
-
-def _by_framework(rows: Sequence[tuple[Backend, list[str]]]) -> list[list[int]]:
-    """The places of rows on one framework, in their order: Keras comes after what is below it."""
+    Those that take longest come first.
+    """
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, (row, _) in enumerate(rows):
-        below = row.variables.get("KERAS_BACKEND", row.name)
-        groups.setdefault((below, row.device, environments.interpreter(row)), []).append(number)
-    return list(groups.values())
+        key = (_below(row), row.device, environments.interpreter(row))
+        groups.setdefault(key, []).append(number)
+    places = {name: place for place, name in enumerate(_FIRST)}
+    return [groups[key] for key in sorted(groups, key=lambda key: places.get(key[0], len(places)))]
+
+
+def _below(row: Backend) -> str:
+    """What it takes longest to import; nothing for what we wrote for the CPU."""
+    if not row.framework and row.device == "cpu":
+        return ""
+    return row.variables.get("KERAS_BACKEND") or _IMPORTS.get(row.name, row.name)
 
 
 def _ask_together(
     rows: Sequence[tuple[Backend, list[str]]], **options: Any
 ) -> list[tuple[list[Availability], str]]:
-    """The answer of each row, from a child that imports their framework once.
+    """The answer of each row, from a child that imports once what they share.
 
     A later row may fail because of an earlier one, so what fails of it is tried again alone.
     """
@@ -154,7 +162,7 @@ def ask(
     while pending := [name for name in wanted if name not in found]:
         if _stopped.is_set():
             raise Unavailable("stopped")
-        printed += _ask_child(row, pending, found, hide_output, seconds)
+        printed += _ask_child(pending, found, hide_output, seconds)
     return [found[name] for name in wanted], printed
 
 
@@ -188,17 +196,19 @@ _stopped = Event()  # no child is started any more, in place of one that was kil
 
 
 def _ask_child(
-    row: Backend,
     pending: Sequence[str],
     found: dict[str, Availability],
     hide_output: bool,
     seconds: float,
 ) -> str:
     """The child's answer or how it died, and its output."""
-    lost = by_row(pending)[0][1]  # what a death affects: a row's until its import, then a variant
+    rows = by_row(pending)
+    lost = rows[0][1]  # what a death affects: a row's until its import, then a variant
     printed = ""
-    python = environments.interpreter(row)
-    variables = environments.variables(row, 1, hide_output=hide_output)
+    python = environments.interpreter(rows[0][0])
+    variables: dict[str, str] = {}
+    for row, _ in rows:
+        variables |= environments.variables(row, 1, hide_output=hide_output)
     try:
         child = Child(f"{__name__}:serve", python=python, variables=variables)
         _children.add(child)
@@ -243,6 +253,7 @@ def _availability(
 
 def serve(parent: Parent) -> None:
     """In the child: import the API of the first name, then try each name that comes."""
+    gc.disable()  # an import makes no garbage, and looking for some takes a fifth of its time
     row = find(parent.hear())[0]
     with suppress(Exception, SystemExit):  # `load` gives the reason
         import_backend(row)
