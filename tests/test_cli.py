@@ -87,10 +87,10 @@ def test_a_model_in_a_backends_place_is_answered_with_the_option(run, tmp_path):
         done = run(command, *names)
         assert done.code == 2
         assert f"--model {shlex.quote(names[-1])}" in " ".join(done.errors.split())
-    other = tmp_path / "my.keras"
+    other = tmp_path / "my.bin"
     other.touch()
     said = " ".join(run("compare", other).errors.split())
-    assert "my.keras is a file and no backend; `compare --model` takes .onnx and .tflite" in said
+    assert "my.bin is a file and no backend; `compare --model` takes a model's file" in said
 
 
 def test_too_many_threads_are_answered_with_the_cores(run):

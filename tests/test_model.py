@@ -15,6 +15,7 @@ from lenet_bench.models.callers import CALLERS
 from lenet_bench.models.reader import check_memory, read_model
 from lenet_bench.registry import building, every_name
 from lenet_bench.results import read_result
+from lenet_bench.subjects import model as model_subject
 from lenet_bench.subjects.arbiter import _KIN, REFERENCE, _verdict, _Voice, distance
 from lenet_bench.subjects.model import ModelFile
 
@@ -459,6 +460,7 @@ def planted(monkeypatch, tmp_path):
         (tmp_path / "sitecustomize.py").write_text(PLANTED.format(engines=spelled))
         monkeypatch.syspath_prepend(tmp_path)  # where children import from
         monkeypatch.setitem(CALLERS, ".onnx", answers)
+        monkeypatch.setattr(model_subject, "_may_run", lambda _: True)
         own = ModelFile(str(model(tmp_path / "own.onnx")))
         names = tuple(named or answers)
         return compare(CompareOptions(names, rounds=1, timeout_s=timeout_s, subject=own))

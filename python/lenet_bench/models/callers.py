@@ -32,6 +32,7 @@ class Model:
     own: Path  # the file as it was given
     inputs: Inputs
     outputs: tuple[str, ...]
+    places: tuple[int, ...] = ()  # of the outputs that are asked for, where the order is another
 
     @property
     def content(self) -> bytes:

@@ -222,7 +222,7 @@ class FrameworkModel(OwnModel):
         route = self._route(name)
         if route is None or "path" not in route:
             return inputs
-        return [dict(zip(route["inputs"], one.values(), strict=True)) for one in inputs]
+        return [{given: one[own] for own, given in route["inputs"]} for one in inputs]
 
     # In the process of a backend:
 
@@ -233,9 +233,10 @@ class FrameworkModel(OwnModel):
         if route is None:
             raise Unsupported(f"{name} takes no {self.kind}")
         if "path" not in route:
-            raise (Unavailable if route["missing"] else Unsupported)(route["refused"])
+            raise (Unavailable if route.get("missing") else Unsupported)(route["refused"])
         path = Path(route["path"])
-        return place(name, Model(path, path, first, tuple(route["outputs"])), threads)
+        model = Model(path, path, first, tuple(route["outputs"]), tuple(route["places"]))
+        return place(name, model, threads)
 
     def _called(self, name: str, threads: int, first: Inputs) -> Network:
         """On a variant whose function calls any model of the framework."""
@@ -350,12 +351,8 @@ def serve_conversion(parent: Parent) -> None:
                 f"{first_line(error)}"
             ) from None
         seconds = perf_counter() - began
-        ends, outputs = _ends(target)
-        if ends.keys() != inputs.keys():  # other names, in the same order
-            ends = dict(zip(inputs, ends.values(), strict=True))
         return {
-            "inputs": [ends[name] for name in inputs],
-            "outputs": outputs,
+            **_ends(target, list(inputs)),
             "seconds": seconds,
             "bytes": target.stat().st_size,
         }
@@ -363,8 +360,11 @@ def serve_conversion(parent: Parent) -> None:
     parent.answer(converted)
 
 
-def _ends(file: Path) -> tuple[dict[str, str], list[str]]:
-    """A converted model's inputs by their names before, and its outputs, in order."""
+def _ends(file: Path, names: list[str]) -> dict[str, Any]:
+    """The inputs and outputs of a converted model by the file's names, in the file's order.
+
+    With each input comes the model's own name; `places` are those of the model's outputs.
+    """
     if file.suffix == ".onnx":
         import onnx
 
@@ -373,19 +373,25 @@ def _ends(file: Path) -> tuple[dict[str, str], list[str]]:
         graph.name = MODEL
         onnx.save(model, file)
         constants = {one.name for one in graph.initializer}
-        inputs = [one.name for one in graph.input if one.name not in constants]
-        return dict(zip(inputs, inputs, strict=True)), [one.name for one in graph.output]
+        given = [one.name for one in graph.input if one.name not in constants]
+        own = given if {*given} == {*names} else names
+        outputs = [one.name for one in graph.output]
+        return {"inputs": [*zip(own, given, strict=True)], "outputs": outputs, "places": []}
     from ai_edge_litert.interpreter import Interpreter
 
     read = Interpreter(model_path=str(file))
+    given = [one["name"] for one in read.get_input_details()]
+    outputs = [one["name"] for one in read.get_output_details()]
     if not read.get_signature_list():
-        inputs = [one["name"] for one in read.get_input_details()]
-        outputs = [one["name"] for one in read.get_output_details()]
-        return dict(zip(inputs, inputs, strict=True)), outputs
+        return {"inputs": [*zip(names, given, strict=True)], "outputs": outputs, "places": []}
     runner = read.get_signature_runner()
-    named = {name: one["name"] for name, one in runner.get_input_details().items()}
+    found = {one["name"]: name for name, one in runner.get_input_details().items()}
     ends = sorted(runner.get_output_details().items(), key=lambda one: _numbers(one[0]))
-    return named, [one["name"] for _, one in ends]
+    return {
+        "inputs": [(found[name], name) for name in given],
+        "outputs": outputs,
+        "places": [outputs.index(one["name"]) for _, one in ends],
+    }
 
 
 def _numbers(name: str) -> list[int]:

@@ -270,9 +270,11 @@ class OnModel(Adapter):
         """The model's outputs in its order, of its inputs by name."""
         with self._lock:
             try:
-                return list(self.answer(images))
+                found = list(self.answer(images))
             except Exception as error:
                 raise unsupported(self._row, error) from error
+        places = self._given["model"].places
+        return [found[place] for place in places] if places else found
 
 
 def place(name: str, model: Model, threads: int) -> Network:

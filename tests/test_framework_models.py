@@ -1,0 +1,249 @@
+"""`compare --model` with a model of Keras' or TensorFlow's: its own calls, and converted."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lenet_bench.errors import LenetBenchError
+from lenet_bench.measure.comparison import compare
+from lenet_bench.measure.options import CompareOptions
+from lenet_bench.results import read_result
+from lenet_bench.show.comparison import render
+from lenet_bench.subjects.formats import own_model
+
+pytest.importorskip("keras")
+pytest.importorskip("tensorflow")
+pytest.importorskip("tf2onnx")
+
+#: Run in a process of its own, so that the tests' process imports no framework.
+MAKE = """
+import sys
+
+import keras
+from keras import layers
+
+folder = sys.argv[1]
+keras.utils.set_random_seed(0)
+image = [keras.Input((12, 12, 1)), layers.Conv2D(4, 3, activation="relu")]
+image += [layers.BatchNormalization(), layers.Flatten(), layers.Dense(5, activation="softmax")]
+small = keras.Sequential(image)
+small.save(f"{folder}/small.keras")
+small.save(f"{folder}/small.h5")
+small.export(f"{folder}/saved", verbose=False)
+
+a, b = keras.Input((8,), name="b"), keras.Input((4,), name="a")
+both = layers.Concatenate()([layers.Dense(5)(a), b])
+several = keras.Model([a, b], [layers.Dense(3, name="z")(both), layers.Dense(2, name="y")(both)])
+several.save(f"{folder}/several.keras")
+several.export(f"{folder}/several", verbose=False)
+
+
+class Mine(layers.Layer):
+    def call(self, x):
+        return x + 1
+
+
+keras.Sequential([keras.Input((4,)), Mine()]).save(f"{folder}/custom.keras")
+keras.Sequential([keras.Input((4,)), layers.Lambda(lambda x: x + 1)]).save(f"{folder}/lambda.keras")
+"""
+
+KERAS = ("keras", "keras:predict_on_batch", "keras:call", "keras:function")
+TENSORFLOW = ("tensorflow", *(f"tensorflow:{n}" for n in ("function", "xla", "concrete")))
+SESSION = "tensorflow:session"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("own")
+    subprocess.run([sys.executable, "-c", MAKE, made], check=True, capture_output=True)
+    return made
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def measured(file, *names, **more):
+    told = []
+    options = CompareOptions(names, subject=own_model(file), rounds=1, **more)
+    return compare(options, lambda progress: told.append(progress.doing)), told
+
+
+def installed(*names):
+    """Those of the engines whose package is here."""
+    packages = {"litert": "ai_edge_litert", "openvino": "openvino", "opencv": "cv2"}
+    return [name for name in names if not packages.get(name) or has(packages[name])]
+
+
+def has(package):
+    from importlib.util import find_spec
+
+    return find_spec(package) is not None
+
+
+def test_a_keras_file_runs_on_its_calls_and_converted(folder, tmp_path):
+    engines = installed("onnxruntime", "litert", "openvino", "opencv")
+    output = tmp_path / "run.jsonl"
+    result, told = measured(folder / "small.keras", *KERAS, *engines, output=output)
+    found = {row.name: row for row in result.backends}
+    assert {name: row.reason for name, row in found.items() if row.status != "ok"} == {}
+    assert all(row.difference < 1e-5 for row in found.values())
+    assert result.rules.placed.arbiter == "Keras in float64"
+    assert result.rules.placed.parameters == 2061
+    assert "converting small.keras to ONNX" in told
+    for name, row in found.items():
+        is_converted = name in engines
+        assert (row.conversion_s is not None) == is_converted
+        assert (row.file_mib is not None) == is_converted
+    assert read_result(output).backend("onnxruntime").conversion_s
+
+    text = render(result)
+    assert "2,061 parameters" in text
+    assert "converting" in text
+    assert "Replace `model.predict(x)` by `" in text
+    assert "The fastest of all: " in text
+    assert "off by" in text
+
+
+def test_a_conversion_is_kept_and_not_made_again(folder):
+    assert "converting small.h5 to ONNX" in measured(folder / "small.h5", "onnxruntime")[1]
+    result, told = measured(folder / "small.h5", "onnxruntime")
+    assert result.backend("onnxruntime").status == "ok"
+    assert result.backend("onnxruntime").conversion_s
+    assert told  # it is told as before, and takes no process
+
+
+def test_inputs_and_outputs_keep_their_places(folder):
+    """Whose names are in another order than the alphabet's."""
+    engines = installed("onnxruntime", "litert", "openvino")
+    result, _ = measured(folder / "several.keras", *KERAS, *engines)
+    assert [(row.name, row.reason) for row in result.backends if row.status != "ok"] == []
+    assert list(result.rules.placed.inputs) == ["b", "a"]
+
+
+@pytest.mark.parametrize("name", ["saved", "several"])
+def test_a_saved_model_runs_on_tensorflows_calls_and_converted(folder, name):
+    engines = installed("onnxruntime", "litert")
+    result, _ = measured(folder / name, *TENSORFLOW, SESSION, *engines)
+    failed = {row.name: row.reason for row in result.backends if row.status != "ok"}
+    several = {SESSION: f"{SESSION} is asked of a model with one input and one output"}
+    assert failed == (several if name == "several" else {})
+    assert "TensorFlow" in result.rules.placed.arbiter
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("custom.keras", None, "it has the class Mine, which Keras does not know; give it in a "),
+        ("lambda.keras", None, "Requested the deserialization of a `Lambda` layer"),
+        ("none.keras", b"hello", "it is no file that Keras can load"),
+        ("absent.keras", None, "no such file"),
+        ("own.pt", b"\x80\x02}q\x00.", "is a pickle, which runs code of its own"),
+        ("own.bin", b"hello", "is no model that can be measured: expected .onnx"),
+    ],
+)
+def test_what_is_no_model_is_refused_in_a_sentence(run, folder, tmp_path, name, content, sentence):
+    file = folder / name
+    if content:
+        file = tmp_path / name
+        file.write_bytes(content)
+    done = run("compare", "--model", str(file), "keras", "-o", str(tmp_path / "o.jsonl"))
+    assert done.code == 1
+    assert sentence in " ".join(done.errors.split())
+    assert "Traceback" not in done.errors
+
+
+def test_a_converter_that_does_not_end_costs_its_rows_only(folder, monkeypatch):
+    from lenet_bench.subjects import framework_model
+
+    monkeypatch.setattr(framework_model, "_CONVERT_S", 0.0)
+    shapes = {"input_layer": (3, 12, 12, 1)}  # which no other test converts
+    subject = own_model(folder / "small.keras", shapes)
+    options = CompareOptions(("keras:predict_on_batch", "onnxruntime"), subject=subject, rounds=1)
+    result = compare(options)
+    assert result.backend("keras:predict_on_batch").status == "ok"
+    refused = result.backend("onnxruntime")
+    assert refused.status == "unsupported"
+    assert str(refused.reason).startswith("its conversion to ONNX failed: ")
+
+
+def test_an_engine_that_reads_no_such_file_is_refused(folder):
+    with pytest.raises(LenetBenchError, match="no Keras file is read by fused, but by keras"):
+        measured(folder / "small.keras", "fused")
+
+
+PROGRAMS = [*KERAS, *TENSORFLOW, SESSION, "keras-jax", "keras-jax:jit", "keras-torch:call"]
+PROGRAMS += ["keras-torch:compile", "keras-openvino", "onnxruntime", "onnxruntime:iobinding"]
+PROGRAMS += ["onnxruntime:extended", "openvino", "openvino:tensors", "opencv", "mnn", "mnn:direct"]
+PROGRAMS += ["mnn:module", "tract", "tvm", "iree", "litert", "litert:compiled", "tflite-micro"]
+PACKAGES = {
+    "keras-jax": "jax",
+    "keras-torch": "torch",
+    "keras-openvino": "openvino",
+    "openvino": "openvino",
+    "opencv": "cv2",
+    "mnn": "MNN",
+    "litert": "ai_edge_litert",
+    "tflite-micro": "tflite_micro",
+    **{name: name for name in ("tract", "tvm", "iree")},
+}
+
+
+def test_every_row_has_a_program(folder):
+    readers = {*own_model(folder / "small.keras").readers, *own_model(folder / "saved").readers}
+    assert readers - {*PROGRAMS} <= {
+        "keras-openvino:predict_on_batch",
+        "keras-openvino:call",
+        "keras-jax:predict_on_batch",
+        "keras-jax:call",
+        "keras-torch",
+        "keras-torch:predict_on_batch",
+    }  # whose lines are those of others
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_lines_to_copy_run(folder, tmp_path, name):
+    package = PACKAGES.get(name) or PACKAGES.get(name.partition(":")[0])
+    if package:
+        pytest.importorskip(package)
+    model = folder / ("saved" if name.startswith("tensorflow") else "small.keras")
+    text = own_model(model).program(name, 1)
+    code = f"{text}\nimport json\nprint(json.dumps({{'y': str(type(y))}}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout.splitlines()[-1])["y"]
+
+
+def test_the_command_prints_the_lines(run, folder):
+    model = str(folder / "small.keras")
+    done = run("compare", "--model", model, "--code", "keras:predict_on_batch")
+    assert done.code == 0
+    assert done.output.endswith("\ny = model.predict_on_batch(x)\n\n")
+    assert f"keras.models.load_model({model!r})" in done.output
+    refused = run("compare", "--code", "keras")
+    assert refused.code == 2
+    assert "--code is for a --model" in refused.errors
+
+
+def test_the_page_has_the_lines(folder, tmp_path):
+    pytest.importorskip("jinja2")
+    from lenet_bench.show.page import write_report
+
+    result, _ = measured(folder / "small.keras", "keras:predict_on_batch", "onnxruntime")
+    page = tmp_path / "page.html"
+    write_report({"run.jsonl": result}, page)
+    text = page.read_text()
+    assert "The lines that load this model with each backend" in text
+    assert "predict_on_batch" in text
+    assert "small.keras" in text
+    assert np.isfinite(result.backend("onnxruntime").p50_us)
+    assert Path(page).stat().st_size > 1000
