@@ -111,7 +111,7 @@ def when(run: Run, conditions: Mapping[str, Run]) -> Iterator[str]:
             takes += f"; 99 in 100 at most {time(best['p99_us'])}"
         rows.append(answered(other, condition, best, takes))
     page = "[the classroom's page](docs/classroom.html)"
-    own = "`lenet-bench compare --model my.onnx`"
+    own = "`lenet-bench compare --model my.keras`"
     rows += [
         ("a browser", "our kernels as WebAssembly", page, "each browser measures itself", "", ""),
         ("my own model", "every engine that reads it", own, "", "", ""),

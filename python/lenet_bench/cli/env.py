@@ -85,11 +85,18 @@ def create_environments(names: tuple[str, ...], every: bool) -> int:
 
 
 @env.command("remove")
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=_ENVIRONMENT)
-def remove_environments(names: tuple[str, ...]) -> int:
-    """Remove environments."""
+@click.argument("names", metavar="[NAME...]", nargs=-1, type=_ENVIRONMENT)
+@option("--converted", "Remove what models of your own were converted to.")
+def remove_environments(names: tuple[str, ...], converted: bool) -> int:
+    """Remove environments, or conversions of models."""
+    from ..cache import cache_folder, prune
     from ..registry.environments import remove
 
+    if not names and not converted:
+        raise click.UsageError("expected the names of environments, or --converted")
+    if converted:
+        prune("converted", 0)
+        note(f"converted: nothing is left in {cache_folder('converted')}")
     for name in dict.fromkeys(names):
         note(f"{name}: removed" if remove(name) else f"{name}: was not created")
     return SUCCESS
