@@ -7,6 +7,7 @@ training does. `aot` calls the program that was compiled ahead of time, without 
 `bfloat16` has constants and images in that type, `tf32` rounds products on a GPU.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ from jax import numpy as jnp
 
 from ..network import IMAGE
 from ..weights import Weights
-from . import Infer
+from . import Array, Infer
 
 LAYOUT = ("NHWC", "HWIO", "NHWC")
 
@@ -55,11 +56,20 @@ def load(weights: Weights) -> dict[str, jax.Array]:
     return jax.device_put(parameters)
 
 
+def on_arrays(program: Callable[[Array], jax.Array]) -> Infer:
+    """The program from array to array."""
+    return lambda images: np.array(program(images))
+
+
+def example() -> jax.Array:
+    """An image."""
+    return jnp.zeros((1, *IMAGE))
+
+
 def constants(weights: Weights) -> Infer:
     """The weights are part of the program."""
     parameters = load(weights)
-    program = jax.jit(lambda images: lenet(parameters, images))
-    return lambda images: np.array(program(images))
+    return on_arrays(jax.jit(lambda images: lenet(parameters, images)))
 
 
 def arguments(weights: Weights) -> Infer:
@@ -70,9 +80,9 @@ def arguments(weights: Weights) -> Infer:
 
 def aot(weights: Weights) -> Infer:
     """`constants`, lowered and compiled ahead of time for one image."""
-    parameters, image = load(weights), jnp.zeros((1, *IMAGE))
-    program = jax.jit(lambda images: lenet(parameters, images)).lower(image).compile()
-    return lambda images: np.array(program(images))
+    parameters = load(weights)
+    program = jax.jit(lambda images: lenet(parameters, images))
+    return on_arrays(program.lower(example()).compile())
 
 
 def tf32(weights: Weights) -> Infer:
@@ -90,6 +100,6 @@ def bfloat16(weights: Weights) -> Infer:
 
 def describe(program: Any, parameters: Any = None) -> dict[str, str]:
     """The device that an answer lies on."""
-    image = jnp.zeros((1, *IMAGE))
+    image = example()
     answer = program(image) if parameters is None else program(parameters, image)
     return {"device": str(answer.device)}

@@ -201,7 +201,7 @@ def any_number(weights: Weights, threads: int, device: str) -> Infer:
 def torchscript(weights: Weights, threads: int, device: str) -> Infer:
     """The traced and frozen module."""
     with torch.inference_mode():
-        traced = torch.jit.trace(load(weights, threads, device), example(device))
+        traced = torch.jit.trace(load(weights, threads, device), (example(device),))
         return on_arrays(torch.jit.freeze(traced), device)
 
 

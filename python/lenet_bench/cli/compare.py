@@ -121,7 +121,8 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 @network_option
 @option(
     "--model FILE",
-    "Measure your own model: .onnx, .tflite, .keras or .h5, on all that runs it.",
+    "Measure your own model on all that runs it: .onnx, .tflite, .keras, .h5, .pt2, or a model.py "
+    "whose get_model() and get_args() return it and its inputs; its code is run.",
 )
 @option(
     "--shape NAME=SIZES",

@@ -70,7 +70,7 @@ class RowName(BackendName):
 
 def _as_model(value: str) -> str | None:
     """What to type where a file stands in a backend's place."""
-    if value.lower().endswith((".onnx", ".tflite", ".keras", ".h5")):
+    if value.lower().endswith((".onnx", ".tflite", ".keras", ".h5", ".pt2", ".py")):
         return f"{value} is a model file; to measure it: lenet-bench compare --model {quote(value)}"
     if Path(value).is_file():
         return f"{value} is a file and no backend; `compare --model` takes a model's file"

@@ -11,6 +11,12 @@ Forms = Mapping[str, tuple[str, tuple[int, ...]]]  # type and shape of each inpu
 
 #: How each kind of file names an input in its own form for another engine.
 _NAMED = dict.fromkeys((("keras", ".tflite"), ("tensorflow", ".tflite")), "serving_default_{}:0")
+_LOADED = {
+    "keras": "keras.models.load_model(FILE)",
+    "torch program": "torch.export.load(FILE).module()",
+    "torch package": "torch._inductor.aoti_load_package(FILE)",
+    "torch model.py": "NAME().eval()",
+}
 #: What a converter is told of the inputs.
 _SHAPES = {
     "keras": 'keras.InputSpec(dtype="{kind}", shape={shape}, name="{name}")',
@@ -23,7 +29,7 @@ def program(
 ) -> str | None:
     """The program of a backend for a file of this kind; None where none is written.
 
-    A `suffix` means that it reads the file converted so.
+    Its first word is the framework's. A `suffix` means that a backend reads the file converted so.
     """
     _, lines = _of(name)
     if not lines:
@@ -33,13 +39,21 @@ def program(
     parts = ["import numpy as np"]
     if name.startswith("keras-"):
         parts.insert(0, f'import os\n\nos.environ["KERAS_BACKEND"] = "{_below(name)}"')
+    framework, _, made = kind.partition(" ")
+    if made == "model.py":
+        path, _, function = file.partition(".py:")
+        path, function = path.removesuffix(".py"), function or "get_model"
+        folder, module = str(Path(path).parent), Path(path).name
+        parts.append(
+            f"import sys\n\nsys.path.insert(0, {folder!r})\nfrom {module} import {function}"
+        )
     arrays = {one: f'np.zeros({shape}, "{of}")' for one, (of, shape) in forms.items()}
     several = ", ".join(f'"{one}": {array}' for one, array in arrays.items())
     parts.append(f"x = {arrays[next(iter(arrays))]}" if single else f"x = {{{several}}}")
     if suffix:
-        parts += [_filled(_of(f"{kind} to {suffix}")[1], kind, file, forms, given, threads)]
+        parts += [_filled(_of(f"{framework} to {suffix}")[1], kind, file, forms, given, threads)]
         file = f"model{suffix}"
-    named = _NAMED.get((kind, suffix), "{}")
+    named = _NAMED.get((framework, suffix), "{}")
     fed = {named.format(one): value for one, value in given.items()}
     return "\n\n".join([*parts, _filled(lines, kind, file, forms, fed, threads)]) + "\n"
 
@@ -76,14 +90,17 @@ def _filled(
 ) -> str:
     """The lines with what this model has in the place of words."""
     feed = ", ".join(f'"{name}": {value}' for name, value in fed.items())
-    told = _SHAPES.get(kind, "")
+    told = _SHAPES.get(kind.partition(" ")[0], "")
     each = {
         name: told.format(kind=of, shape=shape, name=name) for name, (of, shape) in forms.items()
     }
     shapes = ", ".join(each.values())
-    if kind == "keras" and len(each) > 1:
+    if kind.startswith("keras") and len(each) > 1:
         shapes = f"{{{', '.join(f'{name!r}: {spec}' for name, spec in each.items())}}}"
+    name = file.partition(".py:")[2] or "get_model"
     words = {
+        "LOAD": _LOADED.get(kind, "NAME()").replace("NAME", name).replace("FILE", repr(file)),
+        "TENSORS": f"({', '.join(f'torch.from_numpy({value})' for value in fed.values())},)",
         "FILE": repr(file),
         "THREADS": str(threads),
         "FEED": f"{{{feed}}}",

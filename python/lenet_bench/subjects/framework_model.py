@@ -67,6 +67,20 @@ class FrameworkModel(OwnModel):
         """The model."""
         raise NotImplementedError
 
+    def names(self, model: Any, count: int) -> list[str]:
+        """Of so many first inputs."""
+        raise NotImplementedError
+
+    def examples(self, model: Any) -> Inputs:  # noqa: ARG002
+        """Inputs that it comes with."""
+        return {}
+
+    def given(self, model: Any) -> Inputs:
+        """Inputs that are not made: real ones, and its own of which no other shape is asked."""
+        asked = {*self.shapes, *self.ranges}
+        own = {name: one for name, one in self.examples(model).items() if name not in asked}
+        return {**own, **arrays_of(self.data)}
+
     def read(self, model: Any, shapes: Sizes) -> Read:
         """Its inputs, and what else is known of it."""
         raise NotImplementedError
@@ -222,7 +236,10 @@ class FrameworkModel(OwnModel):
         route = self._route(name)
         if route is None or "path" not in route:
             return inputs
-        return [{given: one[own] for own, given in route["inputs"]} for one in inputs]
+        return [
+            {given: one[own].astype(kind, copy=False) for own, given, kind in route["inputs"]}
+            for one in inputs
+        ]
 
     # In the process of a backend:
 
@@ -270,9 +287,10 @@ class Called(Adapter):
     def infer(self, images: Any) -> Any:
         """The outputs in the model's order: one input is an array, several are a dictionary."""
         given = images if len(images) > 1 else next(iter(images.values()))
+        whole: Any = given if self._row.module == "jax" else Whole(given)
         with self._lock:
             try:
-                outputs = self.answer(Whole(given))  # type: ignore[arg-type]
+                outputs = self.answer(whole)
             except Exception as error:  # what is compiled when it is called first
                 raise unsupported(self._row, error) from error
         return as_list(outputs)
@@ -298,10 +316,12 @@ def serve_reading(parent: Parent) -> None:
     model = cache(subject.load)
 
     def read() -> dict[str, Any]:
-        given = arrays_of(subject.data)
         loaded = model()
         return with_inputs(
-            lambda shapes: subject.read(loaded, shapes), subject.shapes, subject.ranges, given
+            lambda shapes: subject.read(loaded, shapes),
+            subject.shapes,
+            subject.ranges,
+            subject.given(loaded),
         )
 
     known = cache(read)
@@ -363,7 +383,8 @@ def serve_conversion(parent: Parent) -> None:
 def _ends(file: Path, names: list[str]) -> dict[str, Any]:
     """The inputs and outputs of a converted model by the file's names, in the file's order.
 
-    With each input comes the model's own name; `places` are those of the model's outputs.
+    With each input come the model's own name for it and its type; `places` are those of the
+    model's outputs.
     """
     if file.suffix == ".onnx":
         import onnx
@@ -373,25 +394,39 @@ def _ends(file: Path, names: list[str]) -> dict[str, Any]:
         graph.name = MODEL
         onnx.save(model, file)
         constants = {one.name for one in graph.initializer}
-        given = [one.name for one in graph.input if one.name not in constants]
-        own = given if {*given} == {*names} else names
+        given = [one for one in graph.input if one.name not in constants]
+        kind = onnx.helper.tensor_dtype_to_np_dtype
+        ends = [(one.name, one.name, kind(one.type.tensor_type.elem_type).str) for one in given]
         outputs = [one.name for one in graph.output]
-        return {"inputs": [*zip(own, given, strict=True)], "outputs": outputs, "places": []}
+        return {"inputs": _by_own_names(ends, names), "outputs": outputs, "places": []}
     from ai_edge_litert.interpreter import Interpreter
 
     read = Interpreter(model_path=str(file))
-    given = [one["name"] for one in read.get_input_details()]
+    details = {one["name"]: np.dtype(one["dtype"]).str for one in read.get_input_details()}
     outputs = [one["name"] for one in read.get_output_details()]
     if not read.get_signature_list():
-        return {"inputs": [*zip(names, given, strict=True)], "outputs": outputs, "places": []}
+        ends = [(name, name, kind) for name, kind in details.items()]
+        return {"inputs": _by_own_names(ends, names), "outputs": outputs, "places": []}
     runner = read.get_signature_runner()
     found = {one["name"]: name for name, one in runner.get_input_details().items()}
-    ends = sorted(runner.get_output_details().items(), key=lambda one: _numbers(one[0]))
+    answered = sorted(runner.get_output_details().items(), key=lambda one: _numbers(one[0]))
+    given = [(found[name], name, kind) for name, kind in details.items()]
     return {
-        "inputs": [(found[name], name) for name in given],
+        "inputs": _by_own_names(given, names),
         "outputs": outputs,
-        "places": [outputs.index(one["name"]) for _, one in ends],
+        "places": [outputs.index(one["name"]) for _, one in answered],
     }
+
+
+def _by_own_names(
+    ends: Sequence[tuple[str, str, str]], names: Sequence[str]
+) -> list[tuple[str, str, str]]:
+    """The inputs with the model's own names: the same ones, else args_0, args_1 in its order."""
+    own = {name: name for name in names}
+    if own.keys() != {known for known, *_ in ends}:
+        in_order = sorted((known for known, *_ in ends), key=_numbers)
+        own = dict(zip(in_order, names, strict=True))
+    return [(own[known], name, kind) for known, name, kind in ends]
 
 
 def _numbers(name: str) -> list[int]:

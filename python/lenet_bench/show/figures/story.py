@@ -105,7 +105,7 @@ def conclusions(run: Run) -> Iterator[str]:
         fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} an {run.taken}"
         ties = ", ".join(_ties(run))
         yield f"{fastest}; {ties} cannot be told apart from it." if ties else f"{fastest}."
-    if run.result.rules.placed.parameters is not None:
+    if not (run.result.rules.placed.format or ".").startswith("."):  # it is a framework's model
         yield from _replaced(run)
         return
     backends: dict[str, list[Record]] = {}

@@ -1,0 +1,346 @@
+"""`compare --model model.py` and .pt2: models of PyTorch, Keras and JAX that code makes."""
+
+import subprocess
+import sys
+import zipfile
+from contextlib import closing
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from lenet_bench.errors import LenetBenchError
+from lenet_bench.process import Child, same_modules
+from lenet_bench.subjects import python_model
+from lenet_bench.subjects.by_example import ByExample
+from lenet_bench.subjects.formats import own_model
+from lenet_bench.subjects.python_model import split
+
+HERE = {name: find_spec(name) is not None for name in ("torch", "jax", "keras")}
+
+LAYER = """
+import torch
+print("read me")
+def get_model():
+    return torch.nn.Linear(4, 3)  # with random weights
+def get_args():
+    return (torch.ones(2, 4),)
+if __name__ == "__main__":
+    raise SystemExit(1)
+"""
+SEVERAL = """
+import torch
+from parts import Parts
+def mine():
+    return Parts()
+def get_args():
+    return {"scale": torch.tensor(2.0), "ids": torch.tensor([1, 9]), "x": torch.ones(2, 4)}
+"""
+PARTS = """
+import torch
+class Parts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.table = torch.nn.Linear(4, 3), torch.nn.Embedding(10, 3)
+    def forward(self, x, ids, *, scale):
+        y = self.layer(x) * scale + self.table(ids)
+        return {"y": y, "others": [y.sum(0), ids * 2]}
+"""
+OF_JAX = """
+import jax, numpy as np
+w = jax.random.normal(jax.random.key(0), (4, 3))
+def get_model():
+    return lambda x: jax.nn.softmax(x @ w)
+def get_args():
+    return (np.ones((2, 4), np.float32),)
+"""
+SEVERAL_OF_JAX = """
+import jax, numpy as np
+w = jax.random.normal(jax.random.key(0), (4, 3))
+def get_model():
+    return lambda x, ids: {"z": x @ w, "a": (w[:, ids], ids * 2)}
+def get_args():
+    return np.ones((2, 4), np.float32), np.array([0, 2])
+"""
+OF_KERAS = """
+import keras
+def get_model():
+    image = keras.Input((8, 8, 3), name="image")
+    return keras.Model(image, keras.layers.Dense(4)(keras.layers.Flatten()(image)))
+"""
+
+
+def needs(*names):
+    return pytest.mark.skipif(not all(HERE[name] for name in names), reason=f"needs {names}")
+
+
+@pytest.fixture
+def measured(run, tmp_path):
+    """`measured(LAYER, "torch")`: the rows of these backends by name."""
+
+    def rows(code, *backends, function="", options=()):
+        (tmp_path / "parts.py").write_text(PARTS)
+        (tmp_path / "model.py").write_text(code)
+        model, result = f"{tmp_path / 'model.py'}{function}", tmp_path / "run.jsonl"
+        more = ("--rounds", "1", "-o", result, "--json", *options)
+        done = run("compare", "--model", model, *backends, *more)
+        assert "Traceback" not in done.errors
+        return {row["name"]: row for row in done.answer["backends"]}
+
+    return rows
+
+
+def reasons(rows):
+    return {name: row["reason"] for name, row in rows.items() if row["status"] != "ok"}
+
+
+@needs("torch")
+def test_a_module_is_called_as_lenet_is(measured):
+    rows = measured(LAYER, "torch", "torch:contiguous", "torch:torchscript", "torch:export")
+    assert len(rows) == 4
+    assert not reasons(rows)
+
+
+@needs("torch")
+def test_a_module_of_several_inputs_and_outputs_is_called_by_their_names(measured):
+    rows = measured(SEVERAL, "torch", "torch:torchscript", "torch:export", function=":mine")
+    assert not reasons(rows)
+
+
+@needs("torch")
+@pytest.mark.skipif(not find_spec("onnxscript"), reason="needs onnxscript")
+@pytest.mark.parametrize(("code", "function"), [(LAYER, ""), (SEVERAL, ":mine")])
+def test_a_module_is_converted_for_engines(measured, code, function):
+    rows = measured(code, "onnxruntime", function=function)
+    assert not reasons(rows)
+    assert rows["onnxruntime"]["conversion_s"] > 0
+
+
+@needs("torch")
+@pytest.mark.parametrize(
+    ("engine", "package"), [("onnxruntime", "onnxscript"), ("litert", "litert_torch")]
+)
+def test_a_converter_that_is_not_installed_is_named(measured, engine, package):
+    if find_spec(package) or (engine == "litert" and not find_spec("ai_edge_litert")):
+        pytest.skip(f"{package} is here, or {engine} is not")
+    rows = measured(LAYER, "torch", engine)
+    assert rows["torch"]["status"] == "ok"
+    assert f"needs {package.replace('_', '-')}" in reasons(rows)[engine]
+    assert "pip install" in reasons(rows)[engine]
+
+
+@needs("jax")
+@pytest.mark.parametrize("code", [OF_JAX, SEVERAL_OF_JAX])
+def test_a_function_for_jax_is_called_as_lenet_is(measured, code):
+    rows = measured(code, "jax", "jax:aot")
+    assert len(rows) == 2
+    assert not reasons(rows)
+
+
+@needs("keras")
+def test_a_keras_model_has_the_same_weights_on_each_framework(measured):
+    others = {"torch": "keras-torch:call", "jax": "keras-jax:jit"}
+    able = [row for name, row in others.items() if HERE[name]]
+    rows = measured(OF_KERAS, "keras:call", "onnxruntime", *able)
+    assert not {name: why for name, why in reasons(rows).items() if name != "onnxruntime"}
+    assert rows["onnxruntime"]["status"] in ("ok", "unavailable")  # tf2onnx may be absent
+
+
+def of(tmp_path, code):
+    file = tmp_path / "model.py"
+    file.write_text(code)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (
+            "def get_model():\n    raise ValueError('no file')\n",
+            "line 2 raises ValueError: no file",
+        ),
+        ("import sys\nsys.exit(3)\n", "line 2 raises SystemExit: 3"),
+        ("import os\nos._exit(7)\n", "its process ended with exit code 7"),
+        ("def get_model(:\n", "line 1 raises SyntaxError: invalid syntax"),
+        ("name = input()\n", "line 1 raises EOFError"),
+        ("import nonesuch\n", "line 1 raises ModuleNotFoundError: No module named 'nonesuch'"),
+        ("\0", "it raises "),
+        ("x = 1\n", "it has no get_model(), which has to return the model"),
+        ("def get_model():\n    return 3\n", "its get_model() returns int, and no PyTorch module"),
+    ],
+)
+def test_a_file_that_makes_no_model_is_one_sentence(tmp_path, code, said):
+    with pytest.raises(LenetBenchError) as caught:
+        own_model(of(tmp_path, code), {}, {}, "")
+    assert str(caught.value).startswith("model.py: ")
+    assert said in str(caught.value)
+
+
+JAX = "import jax\ndef get_model():\n    return lambda x: {answer}\n"
+ARGS = "import numpy as np\ndef get_args():\n    return {args}\n"
+
+
+@needs("jax")
+@pytest.mark.parametrize(
+    ("answer", "args", "said"),
+    [
+        ("x @ np.ones((4, 3))", "(np.ones((2, 5)),)", "line 3 raises ValueError: "),
+        ("x", "5", "its get_args() returns int, not a tuple of arrays"),
+        ("x", "(None,)", "its input x is of the type NoneType, and only arrays of numbers"),
+        ("x", "(np.array(['a']),)", "its input x is of the type ndarray, and only arrays"),
+        ("exit(4)", "(np.ones(2),)", "line 3 raises SystemExit: 4"),
+        ("x / 0", "(np.ones(2, np.float32),)", "its answers are not finite"),
+    ],
+)
+def test_a_model_that_cannot_be_called_is_one_sentence(refused, tmp_path, answer, args, said):
+    file = of(tmp_path, JAX.format(answer=answer) + ARGS.format(args=args))
+    sentence = refused("compare", "--model", file, "jax", "-o", tmp_path / "run.jsonl")
+    assert "model.py: " in sentence
+    assert said in sentence
+
+
+@needs("jax")
+def test_real_inputs_take_the_place_of_get_args(run, refused, tmp_path):
+    file, data = of(tmp_path, JAX.format(answer="x * 2")), tmp_path / "real.npz"
+    result = ("-o", tmp_path / "run.jsonl")
+    sentence = refused("compare", "--model", file, "jax", *result)
+    assert "it has no example inputs, which get_args() of a model.py returns" in sentence
+    np.savez(data, x=np.ones((3, 5), np.float32))
+    more = ("--input", data, "--rounds", "1", "--json", *result)
+    done = run("compare", "--model", file, "jax", *more)
+    assert done.answer["inputs"] == {"x": "float32 3x5"}
+    assert done.code == 0, done.errors
+
+
+@needs("jax")
+def test_a_shape_takes_the_place_of_that_of_get_args(measured):
+    assert not reasons(measured(OF_JAX, "jax", options=("--shape", "x=7x4")))
+
+
+def test_a_file_that_hangs_ends_at_the_timeout(monkeypatch, tmp_path):
+    monkeypatch.setattr(python_model, "READ_S", 1.0)
+    with pytest.raises(LenetBenchError, match=r"model.py: it cannot be read: did not answer with"):
+        own_model(of(tmp_path, "while True: pass\n"), {}, {}, "")
+
+
+def test_a_framework_that_is_not_installed_is_named(tmp_path):
+    absent = next((name for name, here in HERE.items() if not here), None)
+    if absent is None:
+        pytest.skip("all frameworks are installed")
+    with pytest.raises(LenetBenchError, match=f"it needs {absent}, but .*fix it with: "):
+        own_model(of(tmp_path, f"import {absent}\n"), {}, {}, "")
+
+
+def known(file):
+    serving = "lenet_bench.subjects.python_model:serve_kind"
+    with closing(Child(serving, printed="dropped", variables=same_modules())) as child:
+        return child.answer(str(file), 60)
+
+
+@needs("jax")
+def test_the_checksum_is_of_all_code_beside_it(tmp_path):
+    file, beside = (
+        of(tmp_path, "import jax\nfrom beside import get_model\n"),
+        tmp_path / "beside.py",
+    )
+    beside.write_text("def get_model():\n    return lambda x: x\n")
+    first, again = known(file), known(file)
+    beside.write_text("def get_model():\n    return lambda x: 2 * x\n")
+    assert first == again
+    assert known(file)[1] != first[1]
+
+
+@needs("torch")
+def test_the_checksum_is_of_random_weights_that_are_always_the_same(tmp_path):
+    first, again = known(of(tmp_path, LAYER)), known(tmp_path / "model.py")
+    assert first == again
+    assert known(of(tmp_path, LAYER.replace("Linear(4", "Linear(5")))[1] != first[1]
+
+
+@pytest.mark.parametrize(
+    ("file", "parts"),
+    [
+        ("a/model.py", ("a/model.py", "get_model")),
+        ("a/model.py:mine", ("a/model.py", "mine")),
+        ("a:b/model.onnx", ("a:b/model.onnx", "get_model")),
+    ],
+)
+def test_a_function_follows_the_file(file, parts):
+    path, name = split(file)
+    assert (str(path), name) == parts
+
+
+def test_inputs_are_given_by_place_only_where_they_are_first():
+    def function(x, mask=None, scale=1):
+        return x, mask, scale
+
+    model = ByExample("model.py")
+    assert model.taken(function, ["x", "mask"])((1, 2)) == ((1, 2), {})
+    assert model.taken(function, ["x", "scale"])((1, 2)) == ((), {"x": 1, "scale": 2})
+    assert model.taken(max, ["arg0", "arg1"])((1, 2)) == ((1, 2), {})
+
+
+EXPORTED = """
+import sys
+from pathlib import Path
+import torch
+
+class Sum(torch.nn.Module):
+    def forward(self, a, b):
+        return (a + b).relu(), a
+
+folder, rows = Path(sys.argv[1]), torch.export.Dim("rows")
+given = (torch.ones(2, 4),), {"b": torch.full((2, 4), 2.0)}
+shapes = {"a": {0: rows}, "b": {0: rows}}
+program = torch.export.export(Sum().eval(), *given, dynamic_shapes=shapes)
+torch.export.save(program, folder / "program.pt2")
+torch._inductor.aoti_compile_and_package(program, package_path=str(folder / "package.pt2"))
+program.example_inputs = None
+torch.export.save(program, folder / "without.pt2")
+"""
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """Programs of two inputs, the number of rows of which is open."""
+    if not HERE["torch"]:
+        pytest.skip("needs torch")
+    folder = tmp_path_factory.mktemp("exported")
+    subprocess.run([sys.executable, "-c", EXPORTED, folder], check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["program.pt2", "without.pt2"])
+def test_an_exported_program_is_called_and_compiled(run, exported, tmp_path, name):
+    options = ("--rounds", "1", "-o", tmp_path / "run.jsonl", "--json")
+    done = run("compare", "--model", exported / name, "torch:contiguous", "torch:export", *options)
+    assert [row["status"] for row in done.answer["backends"]] == ["ok", "ok"], done.errors
+    assert done.answer["inputs"]["a"] == {"program.pt2": "float32 2x4"}.get(name, "float32 1x4")
+
+
+def test_a_compiled_package_needs_inputs(run, refused, exported, tmp_path):
+    package, data = exported / "package.pt2", tmp_path / "real.npz"
+    result = ("-o", tmp_path / "run.jsonl")
+    assert "give them in its order: --input" in refused("compare", "--model", package, *result)
+    np.savez(data, a=np.ones((3, 4), np.float32), b=np.ones((3, 4), np.float32))
+    done = run("compare", "--model", package, "--input", data, "--rounds", "1", "--json", *result)
+    (row,) = done.answer["backends"]
+    assert (row["name"], row["status"]) == ("torch:export", "ok"), done.errors
+
+
+def test_a_program_with_pickles_is_refused(refused, exported, tmp_path):
+    with (
+        zipfile.ZipFile(exported / "program.pt2") as program,
+        zipfile.ZipFile(tmp_path / "own.pt2", "w") as own,
+    ):
+        for name in program.namelist():
+            own.writestr(name, program.read(name))
+        own.writestr("program/data/constants/custom_obj_0", b"\x80\x02.")
+    sentence = refused("compare", "--model", tmp_path / "own.pt2", "-o", tmp_path / "run.jsonl")
+    assert "own.pt2: it holds pickled objects, which run code of their own" in sentence
+
+
+@pytest.mark.parametrize("name", ["weights.pt", "weights.pth", "weights.bin"])
+def test_a_pickle_is_refused_with_the_way_that_works(tmp_path, name):
+    (tmp_path / name).write_bytes(b"\x80\x02}q\x00.")
+    with pytest.raises(LenetBenchError, match=r"is a pickle, .* a model.py whose get_model\(\)"):
+        own_model(tmp_path / name, {}, {}, "")
