@@ -14,6 +14,10 @@ from lenet_bench.network import LAYERS, STAGES
 from lenet_bench.questions.why import why
 from lenet_bench.registry import find
 from lenet_bench.registry.environments import variables
+from lenet_bench.results import breakdowns, read_result
+from lenet_bench.show.terminal.screen import Screen
+from lenet_bench.show.why import in_markdown, in_terminal
+from lenet_bench.subjects.formats import own_model
 from processes import python
 
 pytestmark = pytest.mark.slow
@@ -93,6 +97,97 @@ for one in pieces(lenet, COMPILED):
         graph = tf.function(model).get_concrete_function(image)
         found[name].append(len(graph.captured_inputs))
 print("\\n" + json.dumps(found))
+"""
+
+
+#: A model of the user's, its pieces, and what each way answers.
+OF_A_MODEL = """
+import json, sys
+import numpy as np
+from lenet_bench import load
+from lenet_bench.networks.pieces import block
+from lenet_bench.registry import find
+from lenet_bench.subjects.framework_model import FrameworkModel, as_list
+from lenet_bench.subjects.keras_file import KerasFile
+from lenet_bench.weights import Weights
+from lenet_bench.why.own_model import OfModel
+from lenet_bench.why.ways import ways_of
+
+load(sys.argv[1])  # which sets the framework's threads, before it makes a model
+
+{made}
+
+def parts(answer):
+    if answer is None:
+        return None
+    arrays = [one for one in as_list(answer) if hasattr(one, "shape")]
+    return [np.ravel(np.asarray(one, np.float32)).tolist() for one in arrays]
+
+found = {{}}
+for name in sys.argv[1:]:
+    built = subject.build(name, 1, Weights({{}}), first)
+    network = block("own", next(iter(first.values())).shape[1:])
+    case = OfModel(*find(name), network, Weights({{}}), 1, subject, first)
+    chosen = ways_of(case)
+    found[name] = {{"call": parts(built.infer(first)), "pieces": []}}
+    for piece in case.pieces(chosen.form):
+        made = case.built(piece, chosen)
+        answers = [parts(way.of(made)(first)) for way in chosen.ways]
+        found[name]["pieces"].append([piece.name, piece.operations, answers])
+print("\\n" + json.dumps([found, [one.ravel().tolist() for one in first.values()]]))
+"""
+KERAS_FILE = """
+import keras, tempfile
+from keras import layers
+x, words = keras.Input((3, 5), name="x"), keras.Input((4,), dtype="int32", name="words")
+y = layers.Dense(2)(layers.Flatten()(x))
+inputs, outputs = x, y
+if {several}:
+    seen = layers.Flatten()(layers.Embedding(9, 2)(words))
+    inputs, outputs = [words, x], [layers.Concatenate()([y, seen]), y]
+file = tempfile.mkdtemp() + "/own.keras"
+keras.Model(inputs, outputs).save(file)
+values = {{
+    "words": np.array([[1, 2, 3, 4]], np.int32),
+    "x": np.linspace(-1, 1, 15, dtype=np.float32).reshape(1, 3, 5),
+}}
+first = values if {several} else {{"x": values["x"]}}
+subject = KerasFile(file, outputs=("a", "b") if {several} else ("a",))
+"""
+MODULE = """
+import torch
+
+class Own(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.full = torch.nn.Linear(15, 2)
+
+    def forward(self, x):
+        return torch.relu(self.full(torch.flatten(x, 1)))
+
+torch.manual_seed(0)
+whole = Own().eval()
+first = {"x": np.linspace(-1, 1, 15, dtype=np.float32).reshape(1, 3, 5)}
+
+class OfPyTorch(FrameworkModel):
+    framework, modules, formats = "PyTorch", ("torch",), ()
+
+    def load(self):
+        return whole
+
+    def exact(self, model, inputs, *, double):
+        return [model(torch.from_numpy(inputs["x"]))]
+
+    def in_place(self, row, first, load):
+        def plain(weights, threads, device):
+            return load().to(device)
+
+        def example(device):
+            return torch.from_numpy(first["x"]).to(device)
+
+        return {"plain": plain, "example": example}
+
+subject = OfPyTorch("own")
 """
 
 
@@ -201,3 +296,79 @@ def test_a_wait_for_a_gpu_takes_whatever_an_api_answers_with(framework, answer):
         f"wait(find('{framework}@gpu')[0])({answer})\n"
     )
     said_by(framework, code)
+
+
+ON_MODELS = {
+    "keras": (KERAS_FILE.format(several=False), ("keras", "keras:predict_on_batch", "keras:call")),
+    "keras, several inputs": (
+        KERAS_FILE.format(several=True),
+        ("keras", "keras:predict_on_batch", "keras:call", "keras:function"),
+    ),
+    "keras-jax": (KERAS_FILE.format(several=False), ("keras-jax:jit", "keras-jax:call")),
+    "torch": (MODULE, ("torch", "torch:torchscript", "torch:compile")),
+}
+
+
+@pytest.mark.parametrize("of", ON_MODELS)
+def test_each_way_calls_a_users_model_and_trivial_ones_with_its_inputs(of):
+    made, names = ON_MODELS[of]
+    program = OF_A_MODEL.format(made=made)
+    found, inputs = json.loads(said_by(of.partition(",")[0], program, *names).splitlines()[-1])
+    assert set(found) == set(names)
+    for name, of_name in found.items():
+        (nothing, _, ways), *trivial, (whole, operations, answers) = of_name["pieces"]
+        for answer in filter(None, ways):
+            ((*given,),) = answer
+            assert given[:10] == pytest.approx(inputs[0][:10]), (name, nothing)
+        counts = [count for _, count, _ in trivial]
+        assert np.diff(counts).tolist() == [7, 56]
+        assert operations == {"torch": 3}.get(of, 2 if "several" not in of else 5)
+        told = [answer for answer in answers if answer is not None]
+        assert len(told) > 1
+        assert whole == "network"
+        for answer in told:
+            assert len(answer) == len(of_name["call"])
+            for one, expected in zip(answer, of_name["call"], strict=True):
+                assert one == pytest.approx(expected, abs=1e-5), name
+
+
+@pytest.fixture(scope="module")
+def of_a_file(tmp_path_factory):
+    """A run of a user's Keras file."""
+    folder = tmp_path_factory.mktemp("own")
+    program = (
+        "import keras, sys\n"
+        "layers = [keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(4)]\n"
+        "keras.Sequential(layers).save(sys.argv[1])\n"
+    )
+    said_by("keras", program, str(folder / "own.keras"))
+    names = ("keras", "keras:predict_on_batch", "onnxruntime")
+    path = folder / "why.jsonl"
+    subject = own_model(folder / "own.keras", {}, {}, "")
+    why(CompareOptions(names, rounds=1, output=path, subject=subject))
+    return read_result(path)
+
+
+AROUND = ("finding the graph", "Python", "hand-over", "entering", "dispatch", "network")
+
+
+def test_the_call_of_a_users_keras_file_has_lenets_parts_and_its_network_as_one_block(of_a_file):
+    found = {one.name: one for one in breakdowns(of_a_file)}
+    for name, own in (("keras", OF_PREDICT), ("keras:predict_on_batch", set())):
+        one = found[name]
+        assert one.reason is None
+        figures = {part.name: part.us for part in one.parts}
+        assert set(figures) == {"checks", "arrays", *own, *AROUND, "unexplained"}
+        assert sum(figures.values()) == pytest.approx(one.median_us)
+        assert one.anatomy
+        assert one.anatomy.python_calls["keras"] > 0
+    assert "converted" in str(found["onnxruntime"].reason)
+
+
+def test_a_users_model_is_told_with_its_file_and_its_network(of_a_file):
+    text = "\n".join(in_terminal(of_a_file, Screen(columns=200, colour=False)))
+    assert text.startswith("own.keras (")
+    assert re.search(r"^ *network +\S+ .s ", text, re.MULTILINE)
+    table = "\n".join(in_markdown(of_a_file))
+    assert "| network |" in table
+    assert "convolutions" not in table

@@ -10,6 +10,8 @@ TWO_CORES = "on two cores"
 #: The call of the whole network as it was built for the experiments.
 AS_BUILT = "as built for the experiments"
 NOTHING = "nothing"
+#: The one stage of a network whose layers are not known.
+NETWORK = "network"
 ENTERING = "entering"
 HAND_OVER, DISPATCH = "hand-over", "dispatch"
 #: What a call's time goes to in a lesson: the work itself, and what comes before and between.

@@ -15,6 +15,7 @@ from .options import (
     command,
     device_option,
     form_option,
+    model_options,
     network_option,
     option,
     run_options,
@@ -55,27 +56,6 @@ def _batch_sizes(text: str) -> tuple[int, ...]:
     if not all(re.fullmatch(r"[1-9]\d{0,4}", size) for size in sizes):
         raise click.BadParameter(f"expected sizes from 1 to 99999 such as 1,8,64,512, got {text!r}")
     return tuple(sorted(set(map(int, sizes))))
-
-
-def _input_shape(text: str) -> tuple[str, tuple[int, ...]]:
-    """The shape of a model's input, spelled image=1x3x320x320."""
-    match = re.fullmatch(r"(.+)=([1-9]\d{0,8}(?:x[1-9]\d{0,8})*)", text)
-    if match is None:
-        raise click.BadParameter(f"expected a shape such as image=1x3x320x320, got {text!r}")
-    return match[1], tuple(map(int, match[2].split("x")))
-
-
-def _input_range(text: str) -> tuple[str, tuple[float, float]]:
-    """The least and the greatest value of a model's input, spelled ids=0:30000, or rate=16000."""
-    match = re.fullmatch(r"(.+)=(-?[\d.]+(?:e-?\d+)?)(?::(-?[\d.]+(?:e-?\d+)?))?", text)
-    try:
-        name, low, high = match.groups() if match else ("", "", "")
-        limits = float(low), float(high or low)
-    except ValueError:
-        limits = 1.0, 0.0
-    if not limits[0] <= limits[1] <= 2**53:
-        raise click.BadParameter(f"expected values such as ids=0:30000 or rate=16000, got {text!r}")
-    return name, limits
 
 
 @command("Measure backends side by side.")
@@ -119,29 +99,9 @@ def _input_range(text: str) -> tuple[str, tuple[float, float]]:
 @option("--cores N", "Cores of a backend. [one a thread, all for default threads]", callback=usable)
 @option("--cold", "Read 64 MB before each call: cold caches.")
 @network_option
-@option(
-    "--model FILE",
-    "Measure your own model on all that runs it: .onnx, .tflite, .keras, .h5, .pt2, or a model.py "
-    "whose get_model() and get_args() return it and its inputs; its code is run.",
-)
-@option(
-    "--shape NAME=SIZES",
-    "An input's shape: image=1x3x320x320. Repeatable. [the model's; 1 where it has no size]",
-    "shapes",
-    kind=_input_shape,
-    multiple=True,
-)
-@option(
-    "--range NAME=A:B",
-    "An input's least and greatest value: ids=0:30000, rate=16000. Repeatable.",
-    "ranges",
-    kind=_input_range,
-    multiple=True,
-)
-@option(
-    "--input FILE",
-    "Real inputs of the model: an .npz file with an array for each, by its name.",
-    "data",
+@model_options(
+    "Measure your own model on all that runs it: .onnx, .tflite, .keras, .h5, .pt2, a SavedModel, "
+    "or a model.py whose get_model() and get_args() return it and its inputs; its code is run."
 )
 @option(
     "--code BACKEND",
@@ -160,9 +120,6 @@ def compare(
     quick: bool,
     network: str,
     model: Path | None,
-    shapes: tuple[tuple[str, tuple[int, ...]], ...],
-    ranges: tuple[tuple[str, tuple[float, float]], ...],
-    data: Path | None,
     shown: str | None,
     device: Device,
     form: str | None,
@@ -198,18 +155,15 @@ def compare(
     from ..results import failures
     from ..show.comparison import comparison
     from ..show.sizes import answered
-    from ..subjects.formats import own_model
+    from ..subjects.model import OwnModel
 
-    if not model and (shapes or ranges or data):
-        raise click.UsageError("--shape, --range and --input are for the inputs of a --model")
-    made = dict(shapes), dict(ranges), str(data or "")
-    own = own_model(model, *made) if model else None
+    subject = subject_of(network, model, chosen)
     if shown:
-        if own is None:
+        if not isinstance(subject, OwnModel):
             raise click.UsageError("--code is for a --model")
-        say([own.program(shown, chosen["threads"] if isinstance(chosen["threads"], int) else 1)])
+        threads = chosen["threads"]
+        say([subject.program(shown, threads if isinstance(threads, int) else 1)])
         return 0
-    subject = subject_of(network, chosen.pop("weights"), own)
     named = tuple(on_device(name, device) for name in backends)
     least_rounds = int(quick and not chosen["budget_s"])
     if quick:

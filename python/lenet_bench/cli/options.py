@@ -110,16 +110,45 @@ class NetworkName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
 ALL_NETWORKS = "all"
 
 
-def subject_of(network: str, weights: Path | None, model: "Subject | None" = None) -> "Subject":
-    """The model, or LeNet with these weights; `run` puts another network in its place."""
+def subject_of(network: str, file: Path | None, chosen: dict[str, Any]) -> "Subject":
+    """The model, or LeNet; `run` puts another network in its place. It takes what is chosen of it.
+
+    That are the values of `model_options` and the weights.
+    """
+    from ..subjects.formats import own_model
     from ..subjects.lenet import LeNet
 
+    shapes, ranges, data, weights = map(chosen.pop, ("shapes", "ranges", "data", "weights"))
+    if not file and (shapes or ranges or data):
+        raise click.UsageError("--shape, --range and --input are for the inputs of a --model")
+    model = own_model(file, dict(shapes), dict(ranges), str(data or "")) if file else None
     other = model.label if model else network
     if model and network != LENET:
         raise LenetBenchError(f"a run has one network: {network} or {other}")
     if weights and other != LENET:
         raise LenetBenchError(f"--weights is for LeNet only, not for {other}")
     return model or LeNet(str(weights or ""))
+
+
+def _input_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """The shape of a model's input, spelled image=1x3x320x320."""
+    match = re.fullmatch(r"(.+)=([1-9]\d{0,8}(?:x[1-9]\d{0,8})*)", text)
+    if match is None:
+        raise click.BadParameter(f"expected a shape such as image=1x3x320x320, got {text!r}")
+    return match[1], tuple(map(int, match[2].split("x")))
+
+
+def _input_range(text: str) -> tuple[str, tuple[float, float]]:
+    """The least and the greatest value of a model's input, spelled ids=0:30000, or rate=16000."""
+    match = re.fullmatch(r"(.+)=(-?[\d.]+(?:e-?\d+)?)(?::(-?[\d.]+(?:e-?\d+)?))?", text)
+    try:
+        name, low, high = match.groups() if match else ("", "", "")
+        limits = float(low), float(high or low)
+    except ValueError:
+        limits = 1.0, 0.0
+    if not limits[0] <= limits[1] <= 2**53:
+        raise click.BadParameter(f"expected values such as ids=0:30000 or rate=16000, got {text!r}")
+    return name, limits
 
 
 def seconds(text: str) -> float:
@@ -297,6 +326,35 @@ network_option = option(
     "The network, or `all`: `lenet-bench networks` lists them.",
     default=LENET,
 )
+
+
+def model_options(help: str) -> Callable[[Command], Command]:
+    """--model, of which the command says what it does, and how the model's inputs are made."""
+    return option_group(
+        option("--model FILE", help),
+        option(
+            "--shape NAME=SIZES",
+            "An input's shape: image=1x3x320x320. Repeatable. "
+            "[the model's; 1 where it has no size]",
+            "shapes",
+            kind=_input_shape,
+            multiple=True,
+        ),
+        option(
+            "--range NAME=A:B",
+            "An input's least and greatest value: ids=0:30000, rate=16000. Repeatable.",
+            "ranges",
+            kind=_input_range,
+            multiple=True,
+        ),
+        option(
+            "--input FILE",
+            "Real inputs of the model: an .npz file with an array for each, by its name.",
+            "data",
+        ),
+    )
+
+
 json_option = option("--json", _FORMS["json"], "as_json")
 verbose_option = option("-v, --verbose", "Show what frameworks print.")
 open_option = option("--open", "Open the page in the browser.", "show")

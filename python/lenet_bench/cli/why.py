@@ -1,9 +1,7 @@
 """`why`: what a call is made of."""
 
-from shlex import quote
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from .options import (
     Device,
@@ -11,6 +9,7 @@ from .options import (
     command,
     device_option,
     json_option,
+    model_options,
     network_option,
     option,
     run_options,
@@ -23,20 +22,11 @@ if TYPE_CHECKING:
     from ..results import Result
 
 
-def _no_model(_: click.Context, __: click.Parameter, file: str | None) -> None:
-    """Say what there is, where somebody asks as `compare` is asked."""
-    if file is not None:
-        raise click.UsageError(
-            f"why takes LeNet and the networks of --network apart, no model file; "
-            f"to time it on every engine: lenet-bench compare --model {quote(file)}"
-        )
-
-
 @command("Take a call apart: where does the time go?")
 @backends_argument
 @option("--tree", "Show which Python functions take the time.")
 @network_option
-@click.option("--model", callback=_no_model, expose_value=False, hidden=True)
+@model_options("Take the calls of your own model apart: a .keras or .h5 file.")
 @device_option
 @run_options("why")
 @json_option
@@ -44,6 +34,7 @@ def _no_model(_: click.Context, __: click.Parameter, file: str | None) -> None:
 def why(
     backends: tuple[str, ...],
     tree: bool,
+    model: Path | None,
     device: Device,
     as_json: bool,
     verbose: bool,
@@ -53,11 +44,13 @@ def why(
 
     Each BACKEND, or every one if none is named, is measured as by `compare`. Then pieces of the
     network are timed: one that does nothing, some of trivial layers, and the network cut after each
-    layer. Their times give the parts of the call; what the parts do not explain is shown, too.
+    layer; a --model is one block. Their times give the parts of the call; what the parts do not
+    explain is shown, too.
 
     $ lenet-bench why onednn onnxruntime
     $ lenet-bench why keras keras:call tensorflow --tree
     $ lenet-bench why --network mlp torch keras
+    $ lenet-bench why --model mine.keras keras keras:predict_on_batch
     $ lenet-bench why --device gpu cudnn torch
     $ lenet-bench why torch -o mine.jsonl          run it again to continue
     $ lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
@@ -74,7 +67,7 @@ def why(
     backends = tuple(on_device(name, device) for name in backends)
     chosen |= {"device": device, "hide_output": not verbose}
     network = chosen.pop("network")
-    subject = subject_of(network, chosen.pop("weights"))
+    subject = subject_of(network, model, chosen)
     options = CompareOptions(backends, breakdown=True, subject=subject, **chosen)
 
     def show(result: "Result") -> bool:

@@ -77,12 +77,16 @@ class Experiments:
 
 
 def built_probes(
-    subject: Subject, name: str, weights: Weights, threads: int, infer: Infer
+    subject: Subject, name: str, weights: Weights, threads: int, first: Any, infer: Infer
 ) -> Sequence[Probe]:
     """The call and the experiments of a subject on a backend; none where none are written."""
     made = list(subject.own_probes(weights, threads))
     if graph := subject.graph():
         made = probes_of(*find(name), graph, weights, threads)
+    if subject.is_block:
+        from ..why.own_model import probes_of_model  # which imports packages of its own
+
+        made = probes_of_model(subject, name, weights, threads, first)
     _kept.extend(made)
     return [Probe("call", "call", infer), *made] if made else ()
 

@@ -26,6 +26,11 @@ from ..subjects.subject import Subject
 
 #: Default length without --budget or --rounds; a run also has the rounds that an interval needs.
 DEFAULT_S = 20.0
+#: What is asked of some subjects only, and of which.
+_FOR = {
+    "--batch": "LeNet only",
+    "why": "LeNet, the networks of --network and a model that Keras or PyTorch calls",
+}
 #: Read to make caches cold; the caches of most processors are smaller.
 COLD_MB = 64
 
@@ -106,7 +111,9 @@ class CompareOptions:
 
     def entries(self) -> list[Entry]:
         """The backends to compare, with the baseline; LenetBenchError for an unknown name."""
-        chosen = list(self.backends or self.subject.backends(self.device))
+        subject, device = self.subject, self.device
+        every = subject.taken_apart if self.breakdown else subject.backends
+        chosen = list(self.backends or every(device))
         if self.baseline is not None and self.baseline not in map(name_of, chosen):
             chosen.insert(0, self.baseline)
         entries = [entry for one in chosen for entry in self._rows(one)]
@@ -139,7 +146,7 @@ class CompareOptions:
         for asked, given in {"--batch": self.batches, "why": self.breakdown}.items():
             if given and asked in subject.lacks:
                 raise LenetBenchError(
-                    f"{asked} is for LeNet only, not for {subject.label}{subject.instead(asked)}"
+                    f"{asked} is for {_FOR[asked]}, not for {subject.label}{subject.instead(asked)}"
                 )
         if self.breakdown and len(self.numbers) > 1:
             raise LenetBenchError("why takes one number of threads; to compare several: compare")

@@ -262,7 +262,8 @@ class Built:
     def build_experiments(self, _: messages.BuildExperiments) -> messages.Turns:
         from .experiments import Experiments, built_probes
 
-        build = (self._subject, self._name, self._weights, self._threads)
+        first = self._images[0]
+        build = (self._subject, self._name, self._weights, self._threads, first)
         probes = built_probes(*build, self._infer)
         self._experiments = Experiments(probes, self._infer, self._images)
         return self._experiments.turns

@@ -124,7 +124,7 @@ class Graph:
     @property
     def is_chain(self) -> bool:
         """Whether each layer reads one layer, once."""
-        single = all(len(layer.inputs) == 1 for layer in self.computed)
+        single = {len(layer.inputs) for layer in self.computed} == {1}
         return single and "attention" not in self.kinds
 
     @property

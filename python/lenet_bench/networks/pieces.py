@@ -4,12 +4,13 @@ One that does nothing, some of trivial layers, and the network cut after each st
 nothing if it takes ten floats of its input, or where that is eager and takes long, returns it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
-from ..experiment_names import COUNTS, NOTHING, Kind
-from .graph import Graph, Layer
+from ..experiment_names import COUNTS, NETWORK, NOTHING, Kind
+from .graph import Graph, Layer, Shape
 
 _TEN = 10
 _MOST_STAGES = 12
@@ -33,19 +34,34 @@ class Piece(NamedTuple):
     operations: int
     stages: int = 0  # that are left of the network
     trivial: int = 0  # layers that were added
-    network: Graph | None = None  # none for an API that builds its pieces itself
+    network: Graph | None = None  # none for an API that builds its pieces itself, and for a block
 
 
 def pieces(network: Graph, form: Form) -> list[Piece]:
     """Nothing first; the last one is the whole network."""
-    made = [_piece(network, form, "way", NOTHING, trivial=int(form.launched))]
-    made += [_piece(network, form, "operations", str(n), trivial=n) for n in COUNTS]
     *cuts, (whole, _) = stages(network)
-    made += [_piece(network, form, "stage", name, end, n) for n, (name, end) in enumerate(cuts, 1)]
     return [
-        *made,
+        *_trivial(network, form),
+        *(_piece(network, form, "stage", name, end, n) for n, (name, end) in enumerate(cuts, 1)),
         Piece("stage", whole, len(network.computed), len(cuts) + 1, network=network),
     ]
+
+
+def block(name: str, shape: Shape) -> Graph:
+    """A network of which only its input is known."""
+    return Graph(name, "", (Layer("input", "input", (), (), shape),))
+
+
+def around(network: Graph, operations: int, form: Form) -> list[Piece]:
+    """The same of a block."""
+    return [*_trivial(network, form), Piece("stage", NETWORK, operations, 1)]
+
+
+def _trivial(network: Graph, form: Form) -> Iterator[Piece]:
+    """Nothing, and trivial layers."""
+    yield _piece(network, form, "way", NOTHING, trivial=int(form.launched))
+    for n in COUNTS:
+        yield _piece(network, form, "operations", str(n), trivial=n)
 
 
 def stages(network: Graph) -> list[tuple[str, str]]:

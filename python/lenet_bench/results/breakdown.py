@@ -33,6 +33,7 @@ from ..experiment_names import (
     DISPATCH,
     HAND_OVER,
     MATHEMATICS,
+    NETWORK,
     PARTS,
     TWO_CORES,
     Kind,
@@ -44,7 +45,7 @@ UNEXPLAINED = "unexplained"
 AFTER, WITH, BUILT = "after a network", "with this network", "as built"
 #: The groups that all backends' parts belong to.
 _LAYERS = ("convolutions", "full layers")
-GROUPS = ("the API", DISPATCH, *_LAYERS, UNEXPLAINED)
+GROUPS = ("the API", DISPATCH, *_LAYERS, NETWORK, UNEXPLAINED)
 _CONVOLUTIONS = ("conv", "pool", "concat")  # kinds of layers; of all others full layers are most
 _OTHERS = ("fc", "softmax", "embedding", "gru", "attention", "norm", "mean", "add", "relu")
 _BESIDE = {
@@ -105,7 +106,7 @@ def kind(part: str) -> str:
     """What the part is in a lesson; `unexplained` is of no kind."""
     if part == UNEXPLAINED:
         return UNEXPLAINED
-    if group(part) in _LAYERS:
+    if group(part) in (*_LAYERS, NETWORK):
         return MATHEMATICS
     if part not in PARTS:
         raise ResultError(f"the result has a part that this version does not know: {part}")
@@ -199,7 +200,8 @@ def _parts(experiments: Sequence[Experiment]) -> Iterator[tuple[str, float, str]
     before, until = entered, "a network that does nothing"
     for cut in of_kind(experiments, "stage"):
         us = cut.us - before.us - each * (cut.operations - before.operations)
-        yield cut.name, us, f"the network until {cut.name}, less {until}, less their dispatch"
+        of = "the network" if cut.name == NETWORK else f"the network until {cut.name}"
+        yield cut.name, us, f"{of}, less {until}, less their dispatch"
         before, until = cut, f"until {cut.name}"
     for part in of_kind(experiments, "told"):
         yield part.name, part.us, part.evidence

@@ -68,12 +68,14 @@ def in_markdown(result: Result) -> Iterator[str]:
     backends = _fastest_first(backend for backend in breakdowns(result) if backend.parts)
     yield markdown.escaped(conditions(result))
     yield ""
-    titles = ("backend", "call", *GROUPS, "sum of parts", "95 % interval")
+    sums = [grouped(backend.parts) for backend in backends]
+    groups = [name for name in GROUPS if any(one[name] for one in sums)]
+    titles = ("backend", "call", *groups, "sum of parts", "95 % interval")
     rows = []
-    for backend in backends:
-        groups = map(units.time, grouped(backend.parts).values())
+    for backend, of_groups in zip(backends, sums, strict=True):
+        times = (units.time(of_groups[name]) for name in groups)
         rows.append(
-            (backend.name, units.time(backend.median_us), *groups, *_explained_cells(backend))
+            (backend.name, units.time(backend.median_us), *times, *_explained_cells(backend))
         )
     yield from markdown.table(titles, rows, titles[:1])
     yield ""

@@ -7,13 +7,14 @@ it can. Each conversion is a process, too; what it makes is kept in the user's c
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, perf_counter
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from ..models.callers import CALLERS, MODEL, Model
 from ..models.reader import Read, Sizes, arrays_of, with_inputs
 from ..networks.memory import limit_memory
 from ..process import Child, Died, Parent, same_modules
-from ..registry import Backend, Network, check_needs, find, is_installed, why_absent
+from ..registry import Backend, Device, Network, check_needs, find, is_installed, why_absent
 from ..registry.adapter import Adapter
 from ..registry.backend import ON_GPU
 from ..registry.building import build
@@ -58,6 +59,8 @@ class FrameworkModel(OwnModel):
     framework: ClassVar[str]  # its name in sentences
     modules: ClassVar[tuple[str, ...]]  # the files in backends/ whose functions call it
     read_by: ClassVar[tuple[str, ...]]  # backends whose framework reads and converts it
+    lacks: ClassVar[tuple[str, ...]] = ("--batch",)
+    is_block: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]]  # whose versions decide what a conversion makes
     formats: ClassVar[tuple[str, ...]] = (".onnx", ".tflite")
 
@@ -93,8 +96,10 @@ class FrameworkModel(OwnModel):
         """Write it in the format of the target's suffix, for inputs of these shapes."""
         raise NotImplementedError
 
-    def in_place(self, row: Backend, variant: str, first: Inputs) -> dict[str, Any]:
-        """What takes the place of names in the file of a backend that calls it."""
+    def in_place(
+        self, row: Backend, variant: str, first: Inputs, load: Callable[[], Any]
+    ) -> dict[str, Any]:
+        """What takes the place of names in the file of a backend that calls what is loaded."""
         raise NotImplementedError
 
     # In the parent:
@@ -110,10 +115,17 @@ class FrameworkModel(OwnModel):
         """Whether the function of this variant takes any model."""
         return variant not in row.reduced and variant != "cpp"
 
+    def is_own(self, name: str) -> bool:
+        """Whether this variant calls it as it is, here or on a GPU."""
+        return name.removesuffix(ON_GPU) in self.own
+
     @property
     def readers(self) -> list[str]:
         engines = (name for kind in self.formats for name in CALLERS[kind])
         return list(dict.fromkeys((*self.own, *engines)))
+
+    def taken_apart(self, device: Device | None) -> list[str]:
+        return [name for name in self.backends(device) if self.is_own(name)]
 
     def prepared(self, run: Run) -> Prepared:
         """Inputs that are made for it, the framework's answers, and what engines need of it."""
@@ -244,7 +256,7 @@ class FrameworkModel(OwnModel):
     # In the process of a backend:
 
     def build(self, name: str, threads: int, weights: Weights, first: Any) -> Network:  # noqa: ARG002
-        if name.removesuffix(ON_GPU) in self.own:
+        if self.is_own(name):
             return self._called(name, threads, first)
         route = self._route(name)
         if route is None:
@@ -261,21 +273,36 @@ class FrameworkModel(OwnModel):
         check_needs(row, variant)
         limit_memory()
 
-        def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Called:
-            try:
-                placed = file_with(row, self.in_place(row, variant, first))
-                return Called(row, variant, weights, threads, **placed)
-            except Exception as error:
-                raise unsupported(row, error) from error
+        def adapted(row: Backend, variant: str, weights: Weights, threads: int) -> Called:  # noqa: ARG001
+            return self.called(row, variant, threads, first, self.load)
 
         return build(row, variant, Weights({}), threads, adapted)
 
+    def called(
+        self,
+        row: Backend,
+        variant: str,
+        threads: int,
+        first: Inputs,
+        load: Callable[[], Any],
+        others: Mapping[str, Any] = MappingProxyType({}),
+    ) -> "Called":
+        """What is loaded on the backend's function, also in place of other names of its file."""
+        try:
+            placed = file_with(row, {**self.in_place(row, variant, first, load), **others})
+            return Called(row, variant, Weights({}), threads, **placed)
+        except Exception as error:
+            raise unsupported(row, error) from error
+
 
 class Whole:
-    """An input in the place of images: whoever gives these a further axis gets it as it is."""
+    """Inputs in the place of images: whoever gives these a further axis gets them as they are.
 
-    def __init__(self, whole: Any) -> None:
-        self._whole = whole
+    One is an array, several are a dictionary.
+    """
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._whole = inputs if len(inputs) > 1 else next(iter(inputs.values()))
 
     def __getitem__(self, _: Any) -> Any:
         return self._whole
@@ -286,11 +313,10 @@ class Called(Adapter):
 
     def infer(self, images: Any) -> Any:
         """The outputs in the model's order: one input is an array, several are a dictionary."""
-        given = images if len(images) > 1 else next(iter(images.values()))
-        whole: Any = given if self._row.module == "jax" else Whole(given)
+        whole: Any = Whole(images)
         with self._lock:
             try:
-                outputs = self.answer(whole)
+                outputs = self.answer(whole[0] if self._row.module == "jax" else whole)
             except Exception as error:  # what is compiled when it is called first
                 raise unsupported(self._row, error) from error
         return as_list(outputs)

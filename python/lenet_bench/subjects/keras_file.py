@@ -69,8 +69,14 @@ class KerasFile(FrameworkModel):
         kind = {".onnx": "onnx", ".tflite": "litert"}[target.suffix]
         model.export(str(target), format=kind, input_signature=signature, verbose=False)
 
-    def in_place(self, row: Backend, variant: str, first: Inputs) -> dict[str, Any]:  # noqa: ARG002
-        return in_place(self.load, several=len(first) > 1 or len(self.outputs) > 1)
+    def in_place(
+        self,
+        row: Backend,
+        variant: str,
+        first: Inputs,
+        load: Callable[[], Any],
+    ) -> dict[str, Any]:
+        return in_place(load, several=len(first) > 1 or len(self.outputs) > 1)
 
 
 def read(model: Any, shapes: Sizes) -> Read:
@@ -99,13 +105,13 @@ def in_place(load: Callable[[], Any], *, several: bool) -> dict[str, Any]:
     if not several:
         return lenet
 
-    def on_arrays(called: Any) -> Callable[[Any], Any]:
+    def on_arrays(model: Any) -> Callable[[Any], Any]:
         import keras
 
         array = keras.ops.convert_to_numpy
 
         def infer(given: Any) -> list[Any]:
-            return [*map(array, as_list(called(given[0])))]
+            return [*map(array, as_list(model(given[0])))]
 
         if keras.config.backend() != "torch":
             return infer

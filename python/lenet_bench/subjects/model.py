@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from errno import ENOENT
 from importlib import import_module
 from pathlib import Path
+from shlex import quote
 from subprocess import CalledProcessError
 from textwrap import shorten
 from time import monotonic
@@ -168,7 +169,7 @@ class OwnModel(Subject):
     def instead(self, asked: str) -> str:
         if asked == "--batch":
             return "; `--shape` gives a model's input another first size"
-        return ""
+        return f"; to time it on each engine: lenet-bench compare --model {quote(self.file)}"
 
     def hint(self, name: str, sentence: str, printed: str) -> str:
         if not self.is_read_by(name):

@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -103,6 +103,7 @@ class PythonJax(PythonModel, ByExample):
     read_by: ClassVar[tuple[str, ...]] = ("jax",)
     packages: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
+    lacks: ClassVar[tuple[str, ...]] = ("--batch", "why")
 
     @property
     def kind(self) -> str:
@@ -122,12 +123,18 @@ class PythonJax(PythonModel, ByExample):
         answer = self.answer(model, in_float64(inputs) if double else inputs)
         return [*map(np.asarray, jax.tree.leaves(answer))]
 
-    def in_place(self, row: Backend, variant: str, first: Inputs) -> dict[str, Any]:  # noqa: ARG002
+    def in_place(
+        self,
+        row: Backend,
+        variant: str,
+        first: Inputs,
+        load: Callable[[], Any],
+    ) -> dict[str, Any]:
         import jax
 
-        model, alone = self.load(), len(first) == 1
+        model, alone = load(), len(first) == 1
 
-        def load(_: Any) -> None:
+        def prepared(_: Any) -> None:
             jax.config.update("jax_cpu_enable_async_dispatch", False)  # as the backend has it
 
         def lenet(_: Any, given: Any) -> Any:
@@ -139,7 +146,7 @@ class PythonJax(PythonModel, ByExample):
         def on_arrays(program: Any) -> Any:
             return lambda given: [*map(np.array, jax.tree.leaves(program(given)))]
 
-        placed = {"load": load, "lenet": lenet, "example": example}
+        placed = {"load": prepared, "lenet": lenet, "example": example}
         return placed if self.outputs == ONE else {**placed, "on_arrays": on_arrays}
 
 

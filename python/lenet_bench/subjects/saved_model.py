@@ -25,6 +25,7 @@ class SavedModel(FrameworkModel):
     framework: ClassVar[str] = "TensorFlow"
     modules: ClassVar[tuple[str, ...]] = ("tensorflow",)
     read_by: ClassVar[tuple[str, ...]] = ("tensorflow",)
+    lacks: ClassVar[tuple[str, ...]] = ("--batch", "why")
     packages: ClassVar[tuple[str, ...]] = ("tensorflow", "tensorflow-cpu", "tf2onnx")
 
     @property
@@ -107,18 +108,24 @@ class SavedModel(FrameworkModel):
             raise Unsupported(f"{name} is asked of a model with one input and one output")
         return super().build(name, threads, weights, first)
 
-    def in_place(self, row: Backend, variant: str, first: Inputs) -> dict[str, Any]:  # noqa: ARG002
+    def in_place(
+        self,
+        row: Backend,
+        variant: str,
+        first: Inputs,
+        load: Callable[[], Any],
+    ) -> dict[str, Any]:
         import tensorflow as tf
 
-        frozen = _frozen(self.load()) if variant == "session" else None
+        frozen = _frozen(load()) if variant == "session" else None
         single = len(first) == 1 and len(self.outputs) == 1
         specs = {name: tf.TensorSpec(array.shape, array.dtype) for name, array in first.items()}
 
-        def load(weights: Weights, threads: int) -> Callable[[Any], Any]:  # noqa: ARG001
+        def placed(weights: Weights, threads: int) -> Callable[[Any], Any]:  # noqa: ARG001
             if frozen is None:  # else the session has settings of its own
                 tf.config.threading.set_intra_op_parallelism_threads(threads)
                 tf.config.threading.set_inter_op_parallelism_threads(1)
-            signature = frozen or self.load()
+            signature = frozen or load()
 
             def module(given: Any) -> Any:
                 whole = given if len(first) > 1 else dict.fromkeys(first, given)
@@ -127,7 +134,7 @@ class SavedModel(FrameworkModel):
 
             return module
 
-        names: dict[str, Any] = {"load": load, "given": lambda _: specs}
+        names: dict[str, Any] = {"load": placed, "given": lambda _: specs}
         if single:
             return names | {"given": lambda _: next(iter(specs.values()))}
 

@@ -99,6 +99,8 @@ class Subject:
     lacks: ClassVar[tuple[str, ...]] = ()
     #: Whether each backend was written for it, so that its lines of code count.
     is_by_hand: ClassVar[bool] = False
+    #: Whether `why` takes it apart as one block, its layers unknown.
+    is_block: ClassVar[bool] = False
 
     @property
     def label(self) -> str:
@@ -121,6 +123,10 @@ class Subject:
     def backends(self, device: Device | None) -> list[str]:
         """The backends and variants that can run it there."""
         raise NotImplementedError
+
+    def taken_apart(self, device: Device | None) -> list[str]:
+        """Those whose calls `why` can take apart, or that tell why not."""
+        return self.backends(device)
 
     def prepared(self, run: Run) -> Prepared:
         """Its inputs and the right answers."""

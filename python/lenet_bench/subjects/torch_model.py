@@ -80,10 +80,16 @@ class TorchModel(ByExample):
             ) from None
         litert_torch.convert(module, (values,)).export(str(target))
 
-    def in_place(self, row: Backend, variant: str, first: Inputs) -> dict[str, Any]:  # noqa: ARG002
+    def in_place(
+        self,
+        row: Backend,
+        variant: str,
+        first: Inputs,
+        load: Callable[[], Any],
+    ) -> dict[str, Any]:
         import torch
 
-        model = self.load()
+        model = load()
         values = tuple(_tensors(first).values())
         by_place, _ = self.taken(model, [*first])(values)
         alone = len(by_place) == len(values) == 1 and self.outputs == ONE
@@ -160,6 +166,7 @@ class CompiledPackage(TorchModel):
     """An AOTInductor package: a library of machine code, which `torch:export` calls."""
 
     formats: ClassVar[tuple[str, ...]] = ()
+    lacks: ClassVar[tuple[str, ...]] = ("--batch", "why")
 
     @property
     def kind(self) -> str:
@@ -188,10 +195,16 @@ class CompiledPackage(TorchModel):
 
         return _in_places_of(torch.utils._pytree.treespec_loads(model.loader.get_call_spec()[0]))
 
-    def in_place(self, row: Backend, variant: str, first: Inputs) -> dict[str, Any]:  # noqa: ARG002
+    def in_place(
+        self,
+        row: Backend,
+        variant: str,
+        first: Inputs,
+        load: Callable[[], Any],
+    ) -> dict[str, Any]:
         import torch
 
-        called = self._together(self.load(), [*first])
+        called = self._together(load(), [*first])
 
         def export(threads: int, device: str) -> Any:
             torch.set_num_threads(threads)
@@ -200,7 +213,7 @@ class CompiledPackage(TorchModel):
         return {"export": export}
 
 
-def on_arrays(called: Callable[[Any], Any], device: str) -> Callable[[Any], list[Array]]:
+def on_arrays(model: Callable[[Any], Any], device: str) -> Callable[[Any], list[Array]]:
     """What takes a tuple of all inputs, from arrays to arrays."""
     import torch
 
@@ -211,7 +224,7 @@ def on_arrays(called: Callable[[Any], Any], device: str) -> Callable[[Any], list
         each = given.values() if isinstance(given, Mapping) else (given,)
         with torch.inference_mode():
             values = tuple(torch.from_numpy(array).to(place) for array in each)
-            return [*map(_array, as_list(called(values)))]
+            return [*map(_array, as_list(model(values)))]
 
     return infer
 

@@ -59,9 +59,30 @@ class Case:
     threads: int
 
     @cached_property
-    def images(self) -> Image:
+    def images(self) -> Any:
         """One, as the functions of the backend's file take it."""
         return images_of(self.row, inputs_of(self.network, 1))
+
+    @property
+    def placed(self) -> Mapping[str, Any]:
+        """Functions of a user's model in place of names of the backend's file."""
+        return {}
+
+    @property
+    def sha256(self) -> str:
+        return self.weights.sha256
+
+    def pieces(self, form: Form) -> list[Piece]:
+        """Nothing first, the whole network last."""
+        return pieces(self.network, form)
+
+    def built(self, piece: Piece, ways: "Ways") -> Adapter:
+        """One that was called, since the first call compiles or loads."""
+        assert piece.network is not None
+        given = piece.network, self.weights, self.threads
+        made = placed(self.row, self.variant, *given, **ways.others)
+        made.infer(self.images[0])
+        return made
 
     @property
     def on_gpu(self) -> bool:
@@ -105,21 +126,18 @@ def probes_of(
         from .native import native_probes
 
         return list(native_probes(case))
-    if why_not(row, variant):
-        return []
+    return [] if why_not(row, variant) else probes_in(case)
+
+
+def probes_in(case: Case) -> list[Probe]:
+    """The experiments of a variant in Python that takes other networks."""
     from .ways import ways_of
 
     if (chosen := ways_of(case)) is None:
         return []
-    form = replace(chosen.form, launched=case.on_gpu)
-
-    def built(piece: Piece) -> Adapter:
-        assert piece.network is not None
-        made = placed(row, variant, piece.network, weights, threads, **chosen.others)
-        made.infer(case.images[0])  # what is compiled, or loaded, by the first call
-        return made
-
-    return [*experiments(pieces(network, form), built, chosen.ways), *chosen.beside]
+    ways = replace(chosen, form=replace(chosen.form, launched=case.on_gpu))
+    made = experiments(case.pieces(ways.form), lambda piece: case.built(piece, ways), ways.ways)
+    return [*made, *ways.beside]
 
 
 def experiments(

@@ -26,6 +26,6 @@ def called(case: Case, name: str, evidence: str, *below: Below, **more: Any) -> 
     def inside(of: Inside) -> Callable[[Any], Infer]:
         return lambda made: of(SimpleNamespace(**made.inside()))
 
-    checks = "the call, less without the check of the image and the lock"
+    checks = "the call, less without the check of the input and the lock"
     users = [Way("checks", checks, lambda made: made.infer), Way(name, evidence, unchecked)]
     return Ways([*users, *(Way(way, why, inside(of)) for way, why, of in below)], **more)

@@ -35,7 +35,7 @@ def of_tensorflow(case: Case) -> dict[str, Ways]:
             case,
             "Python",
             "Session.run, less the C++ run with prepared options",
-            (ENTERING, "a run of a graph that returns ten pixels", _below_session(case)),
+            (ENTERING, "a run of a graph that returns ten floats", _below_session(case)),
             form=Form(held=True),
         ),
         "eager": called(case, "arrays", ON_TENSOR, nothing, form=Form() if case.on_gpu else EAGER),
@@ -49,7 +49,7 @@ def of_tensorflow(case: Case) -> dict[str, Ways]:
 
 def of_keras(case: Case) -> dict[str, Ways]:
     images = case.images[..., None]
-    x = tf.constant(images)
+    x = tf.nest.map_structure(tf.constant, images)
 
     @cache
     def steps(model: Any) -> dict[str, Infer]:
@@ -101,14 +101,14 @@ def _of_a_graph(case: Case, graph: Function, x: Any, given: Any) -> list[Below]:
 
     def below(held: Held) -> Infer:
         concrete = graph(held)  # kept, since the graph goes with its function
-        inputs, outputs = [x, *concrete.captured_inputs], len(concrete.outputs)
+        inputs, outputs = [*tf.nest.flatten(x), *concrete.captured_inputs], len(concrete.outputs)
         call, name = context.context().call_function, concrete.name
         return case.waiting(lambda _: (call(name, inputs, outputs), concrete))
 
     by_name = "the concrete function, less its graph called by name"
     return [
         ("Python", by_name, _on(case, graph, given)),
-        (ENTERING, "a graph that returns ten pixels, called by name", below),
+        (ENTERING, "a graph that returns ten floats, called by name", below),
     ]
 
 
@@ -125,15 +125,15 @@ def _below_session(case: Case) -> Inside:
 
 
 def _hand_over(case: Case) -> Iterator[Probe]:
-    """A graph that returns ten pixels in a session, in the runtime's thread and the caller's."""
+    """A graph that returns ten floats in a session, in the runtime's thread and the caller's."""
     if case.on_gpu:  # there a session always uses its own thread
         return
-    v1 = tf.compat.v1
+    v1, given = tf.compat.v1, tf.nest.flatten(case.images[..., None])[0]
     with tf.Graph().as_default() as graph:
-        image = v1.placeholder(tf.float32, case.images[..., None].shape)
+        image = v1.placeholder(given.dtype, given.shape)
         answer = tf.reshape(image, [1, -1])[:, :10]
     config = v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
-    feed = {image: case.images[..., None]}
+    feed = {image: given}
     evidence = "that graph in a session: in the runtime's thread, less in the caller's"
     for name, pool in (("own thread", 0), ("caller's thread", -1)):
         session, options = v1.Session(graph=graph, config=config), v1.RunOptions()
@@ -164,11 +164,15 @@ _PREDICT = {
 
 def _steps(model: Any, images: Any) -> list[Infer]:
     """What predict does with a model, each time without one more step, through public API."""
-    asked, x, kept = _predicting(model), tf.constant(images), _data_set(model, images)
+    asked, kept = _predicting(model), _data_set(model, images)
+    x = tf.nest.map_structure(tf.constant, images)
     options = tf.data.Options()
     options.autotune.enabled = False
     untuned = kept.with_options(options)
     single = tf.data.Dataset.from_tensors((images,)).with_options(options)
+
+    def as_arrays(answer: Any) -> Any:
+        return tf.nest.map_structure(lambda one: tf.concat([one], 0).numpy(), answer)
 
     def on(data: Any) -> Infer:
         return lambda _: model.predict(data, verbose=0)
@@ -189,13 +193,13 @@ def _steps(model: Any, images: Any) -> list[Infer]:
                 iterator = iter(untuned)
             if calls:
                 calls.on_predict_end()
-            return tf.concat([answer], 0).numpy()
+            return as_arrays(answer)
 
         return infer
 
     def unasked(data: Any) -> Infer:
         """An iterator that is made only, and the function on a tensor."""
-        return lambda _: (iter(data) if data else None, tf.concat([asked([(x,)])], 0).numpy())[1]
+        return lambda _: (iter(data) if data else None, as_arrays(asked([(x,)])))[1]
 
     return [
         on(kept),

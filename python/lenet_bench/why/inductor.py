@@ -46,11 +46,13 @@ def below_dynamo(model: Any, x: Any) -> Infer:
 
 def below_package(model: Any, x: Any) -> Infer:
     run = model.loader.boxed_run  # it empties the list of arguments
-    return inferring(lambda: run([x]))
+    given = torch.utils._pytree.tree_leaves(x)
+    return inferring(lambda: run([*given]))
 
 
 def keeping(case: Case) -> Mapping[str, Any]:
     """Replaces the compilation of a package in the backend's file: it compiles a graph once."""
+    on_arrays: Callable[..., Infer] = case.placed.get("on_arrays", file.on_arrays)
 
     def packaged(graph: Any, device: str) -> Infer:
         isa = torch._inductor.cpu_vec_isa.pick_vec_isa()
@@ -58,7 +60,7 @@ def keeping(case: Case) -> Mapping[str, Any]:
             torch.__version__,
             str(torch.get_num_threads()),
             isa.build_arch_flags(),  # its repr has an address
-            case.weights.sha256,
+            case.sha256,
             Path(str(file.__file__)).read_text(),
             graph.graph_module.code,
         ]
@@ -70,6 +72,6 @@ def keeping(case: Case) -> Mapping[str, Any]:
 
         with torch.inference_mode():
             path = made("torch-export", "graph", made_of, package, ".pt2")
-            return file.on_arrays(torch._inductor.aoti_load_package(str(path)), device)
+            return on_arrays(torch._inductor.aoti_load_package(str(path)), device)
 
     return {"packaged": packaged}

@@ -37,7 +37,7 @@ def _jax(case: Case) -> dict[str, Ways]:
         program = held.program
         return case.waiting(lambda _: program(*given, x))
 
-    entered = (ENTERING, "a program that returns ten pixels", entering)
+    entered = (ENTERING, "a program that returns ten floats", entering)
     ways = called(case, "arrays", ON_TENSOR, entered, form=COMPILED)
     return dict.fromkeys(("constants", "arguments", "aot"), ways)
 
@@ -53,7 +53,7 @@ def _onnxruntime(case: Case) -> dict[str, Ways]:
         session, binding = held.session._sess, held.binding  # it keeps the bound arrays alive
         return lambda _: session.run_with_iobinding(binding._iobinding, None)
 
-    entering = "a run of a model that returns ten pixels"
+    entering = "a run of a model that returns ten floats"
     python = "InferenceSession.run on an array, less the C++ session on a prepared one"
     copied = "image in, run_with_iobinding, copy of the answer: all less the C++ run"
     return {
@@ -69,7 +69,7 @@ def _openvino(case: Case) -> dict[str, Ways]:
         run = super(type(request), request).infer  # without the wrapper in Python
         return lambda _: run({}, share_outputs=True, decode_strings=False)
 
-    entered = (ENTERING, "a request of a model that returns ten pixels", entering)
+    entered = (ENTERING, "a request of a model that returns ten floats", entering)
     python = "InferRequest.infer on an array, less a request whose tensors are set"
     copied = "copy of the image into its tensor and of the answer: the call less the request"
     return {
@@ -88,7 +88,7 @@ def _tflite(case: Case) -> dict[str, Ways]:
             "arrays",
             "copies of the image and of the answer: the call less the run",
             ("Python", f"{python}, less {cpp} in C++", run),
-            (ENTERING, f"{cpp} of a model that returns ten pixels", below),
+            (ENTERING, f"{cpp} of a model that returns ten floats", below),
             form=Form(in_full=True),
         )
 
@@ -128,8 +128,9 @@ def _torch(case: Case) -> dict[str, Ways]:
 
     from . import inductor
 
+    place, example = "cuda" if case.on_gpu else "cpu", case.placed.get("example")
     with torch.inference_mode():
-        x = torch.from_numpy(case.images[:, None]).to("cuda" if case.on_gpu else "cpu")
+        x = example(place) if example else torch.from_numpy(case.images[:, None]).to(place)
 
     def on_tensor(held: Held) -> Infer:
         model = held.model
@@ -151,12 +152,12 @@ def _torch(case: Case) -> dict[str, Ways]:
         "torchscript": called(case, "Python", arrays, entered, form=COMPILED),
         "compile": in_cpp(
             "the compiled module, less Inductor's code in it: Dynamo's guards",
-            "Inductor's code of a module that returns ten pixels",
+            "Inductor's code of a module that returns ten floats",
             inductor.below_dynamo,
         ),
         "export": in_cpp(
             "the package's call, less its loader in C++",
-            "a package that returns ten pixels, called by its loader",
+            "a package that returns ten floats, called by its loader",
             inductor.below_package,
             others=inductor.keeping(case),
         ),
@@ -180,7 +181,7 @@ def _keras(case: Case) -> Mapping[str, Ways]:
 
         return graphs.of_keras(case)
     images = case.images[..., None]
-    x = keras.ops.convert_to_tensor(images)
+    x = keras.tree.map_structure(keras.ops.convert_to_tensor, images)
 
     def computing(infer: Infer) -> Infer:
         if below == "torch":

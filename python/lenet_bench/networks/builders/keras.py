@@ -1,5 +1,6 @@
 """A network of Keras' layers, on any framework below; activations are inside of layers."""
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -50,6 +51,31 @@ def model(network: Graph, weights: Weights, batch: int | None = None) -> keras.M
     if network.is_chain and len(whole.layers) > 1:
         return keras.Sequential(whole.layers)
     return whole
+
+
+def operations(model: layers.Layer, _: Any = None) -> int:
+    """The layers that compute in it, those of models in it, too."""
+    inside = [one for one in getattr(model, "layers", ()) if not isinstance(one, layers.InputLayer)]
+    return sum(map(operations, inside)) if inside else 1
+
+
+def trivial(
+    model: keras.Model, inputs: Mapping[str, Any], network: Graph, *, held: bool
+) -> keras.Model:
+    """A network of trivial layers on the first of a model's inputs; `held`: with its variables."""
+    begin = {
+        name: keras.Input(one.shape[1:], dtype=one.dtype.name, name=name)
+        for name, one in inputs.items()
+    }
+    given = x = next(iter(begin.values()))
+    if not keras.backend.is_float_dtype(x.dtype):
+        x = keras.ops.cast(x, "float32")
+    for layer in network.computed:
+        if layer.kind != "take":
+            x = layers.Activation(layer.kind)(x)
+        elif held or layer.after != layer.before:
+            x = Take(layer, [model] if held else [])(x)
+    return keras.Model(begin if len(begin) > 1 else given, x)
 
 
 class Take(layers.Layer):

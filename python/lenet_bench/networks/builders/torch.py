@@ -1,12 +1,14 @@
 """A network as PyTorch's module, also for ExecuTorch. Parameters have PyTorch's own names."""
 
 import operator
-from functools import partial
+from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from ...weights import Weights
 from ..graph import Graph, Layer
@@ -29,6 +31,40 @@ def in_place(network: Graph, weights: Weights) -> dict[str, Any]:  # noqa: ARG00
             return self.run(x if self.shape is None else x.reshape(self.shape))
 
     return {"LeNet": Built}
+
+
+class _Counted(TorchFunctionMode):
+    number = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.number += func.__name__ != "__get__"  # of an attribute
+        return func(*args, **(kwargs or {}))
+
+
+def operations(_: nn.Module, call: Callable[[], Any]) -> int:
+    """How many of PyTorch's functions a call of it calls."""
+    with _Counted() as counted:
+        call()
+    return counted.number
+
+
+def trivial(model: nn.Module, _: Any, network: Graph, *, held: bool) -> nn.Module:
+    """A network of trivial layers on the first of a module's inputs; `held`: with its weights."""
+    run = chained(network, lambda layer: _function(layer, None))
+
+    class Trivial(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model, self.training = model, False
+
+        @wraps(type(model).forward)
+        def forward(self, *given: torch.Tensor, **named: torch.Tensor) -> torch.Tensor:
+            if held:
+                self.model(*given, **named)  # compilers leave it out
+            x, *_ = (*given, *named.values())
+            return run(x if x.is_floating_point() else x.float())
+
+    return Trivial()
 
 
 def _module(layer: Layer) -> nn.Module:

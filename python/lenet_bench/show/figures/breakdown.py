@@ -1,6 +1,6 @@
 """Calls taken apart as stacked bars: a backend of each family, on one axis of time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ... import units
 from ...results import Breakdown
@@ -13,7 +13,7 @@ from .vega import LEGEND, TICK, Spec, always, calculated, colour, large, layer, 
 #: Bars that are shown first, if they were measured; the rest of their families is hidden.
 _ASKED_FOR = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
 _SHORTER = 5  # times: a bar so much longer than all others is cut
-_SHADES = ("part-4", "part-3", "part-1", "part-2", "part-0")  # of GROUPS
+_SHADES = ("part-4", "part-3", "part-1", "part-2", "part-1", "part-0")  # of GROUPS
 _BAR = 20  # pixels
 
 
@@ -77,7 +77,7 @@ def sentences(run: Run) -> list[list[str]]:
     ]
 
 
-def stacks(ends: Record) -> Spec:
+def stacks(ends: Record, groups: Collection[str]) -> Spec:
     """A bar for each call with its parts; a bar longer than the axis ends in an arrow."""
     ink = {"condition": {"test": "datum.value === 0", **always("ink")}, **always("rule")}
     x = {
@@ -93,7 +93,8 @@ def stacks(ends: Record) -> Spec:
         },
     }
     begins, middle, call = (x | {"field": field} for field in ("a", "middle", "call"))
-    shades = {"domain": list(GROUPS), "range": [colour(name) for name in _SHADES]}
+    known = [pair for pair in zip(GROUPS, _SHADES, strict=True) if pair[0] in groups]
+    shades = {"domain": [name for name, _ in known], "range": [colour(one) for _, one in known]}
     shade = {"field": "group", "scale": shades, "legend": LEGEND | {"columns": large(9, 2)}}
     name = {"type": "text", "fontSize": 13, "dy": _BAR / 2 + 9}
     names = layer(name, x=middle, text={"field": "part"}, color=always("soft"))

@@ -86,7 +86,10 @@ def pictures(runs: Sequence[Run], of_sizes: Sequence[Figure] = ()) -> dict[str, 
     }
     if runs[-1].breakdowns:
         calls = parts(runs[-1])
-        drawn["why"] = drawing(stacks(axis(calls)), [row for row in calls if row["shown"]])
+        drawn["why"] = drawing(
+            stacks(axis(calls), {row["group"] for row in calls}),
+            [row for row in calls if row["shown"]],
+        )
     return drawn
 
 

@@ -111,7 +111,7 @@ def _taken(why: Run) -> dict[str, Any]:
     cells = {(row["part"], row["name"]): row["text"] for row in rows}
     return {
         "where": f"{why.label}, {why.result.started[:10]}",
-        "spec": stacks(ends),
+        "spec": stacks(ends, {row["group"] for row in rows}),
         "names": names,
         "times": [units.time(one.median_us) for one in why.breakdowns],
         "table": {
