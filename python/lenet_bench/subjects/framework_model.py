@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, perf_counter
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,14 @@ _CONVERT_S = 300.0
 _MOST_KEPT = 4 << 30  # bytes of converted models in the cache
 _ROUNDED = 10  # times float32's own error may a backend be off
 _CALLED = {".onnx": "ONNX", ".tflite": "TFLite"}
+
+
+class Placing(NamedTuple):
+    """What takes LeNet's place in a variant: what is loaded, and an input of it."""
+
+    variant: str
+    first: Inputs
+    load: Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -96,9 +104,7 @@ class FrameworkModel(OwnModel):
         """Write it in the format of the target's suffix, for inputs of these shapes."""
         raise NotImplementedError
 
-    def in_place(
-        self, row: Backend, variant: str, first: Inputs, load: Callable[[], Any]
-    ) -> dict[str, Any]:
+    def in_place(self, placing: Placing) -> dict[str, Any]:
         """What takes the place of names in the file of a backend that calls what is loaded."""
         raise NotImplementedError
 
@@ -289,7 +295,7 @@ class FrameworkModel(OwnModel):
     ) -> "Called":
         """What is loaded on the backend's function, also in place of other names of its file."""
         try:
-            placed = file_with(row, {**self.in_place(row, variant, first, load), **others})
+            placed = file_with(row, {**self.in_place(Placing(variant, first, load)), **others})
             return Called(row, variant, Weights({}), threads, **placed)
         except Exception as error:
             raise unsupported(row, error) from error

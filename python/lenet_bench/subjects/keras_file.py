@@ -10,8 +10,7 @@ import numpy as np
 
 from ..errors import LenetBenchError, first_line
 from ..models.reader import Read, Sizes, agreed, check_memory, spelled
-from ..registry import Backend
-from .framework_model import Array, FrameworkModel, Inputs, as_list
+from .framework_model import Array, FrameworkModel, Inputs, Placing, as_list
 
 
 @dataclass(frozen=True)
@@ -69,14 +68,8 @@ class KerasFile(FrameworkModel):
         kind = {".onnx": "onnx", ".tflite": "litert"}[target.suffix]
         model.export(str(target), format=kind, input_signature=signature, verbose=False)
 
-    def in_place(
-        self,
-        row: Backend,
-        variant: str,
-        first: Inputs,
-        load: Callable[[], Any],
-    ) -> dict[str, Any]:
-        return in_place(load, several=len(first) > 1 or len(self.outputs) > 1)
+    def in_place(self, placing: Placing) -> dict[str, Any]:
+        return in_place(placing.load, several=len(placing.first) > 1 or len(self.outputs) > 1)
 
 
 def read(model: Any, shapes: Sizes) -> Read:

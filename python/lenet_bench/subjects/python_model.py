@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -27,7 +27,7 @@ from ..networks.memory import limit_memory
 from ..process import Child, Parent, same_modules
 from ..registry import Backend, why_absent
 from .by_example import ONE, ByExample, arrays, in_float64
-from .framework_model import Array, FrameworkModel, Inputs
+from .framework_model import Array, FrameworkModel, Inputs, Placing
 from .keras_file import KerasFile
 from .model import READ_S, OwnModel
 from .torch_model import TorchModel
@@ -123,16 +123,11 @@ class PythonJax(PythonModel, ByExample):
         answer = self.answer(model, in_float64(inputs) if double else inputs)
         return [*map(np.asarray, jax.tree.leaves(answer))]
 
-    def in_place(
-        self,
-        row: Backend,
-        variant: str,
-        first: Inputs,
-        load: Callable[[], Any],
-    ) -> dict[str, Any]:
+    def in_place(self, placing: Placing) -> dict[str, Any]:
         import jax
 
-        model, alone = load(), len(first) == 1
+        model, first = placing.load(), placing.first
+        alone = len(first) == 1
 
         def prepared(_: Any) -> None:
             jax.config.update("jax_cpu_enable_async_dispatch", False)  # as the backend has it

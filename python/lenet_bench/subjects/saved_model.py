@@ -10,9 +10,9 @@ import numpy as np
 
 from ..errors import LenetBenchError, Unsupported, first_line
 from ..models.reader import Read, Sizes, agreed, check_memory, spelled
-from ..registry import Backend, Network, find
+from ..registry import Network, find
 from ..weights import Weights
-from .framework_model import Array, FrameworkModel, Inputs, as_list
+from .framework_model import Array, FrameworkModel, Inputs, Placing, as_list
 from .model import sha256_of
 
 _SERVING = "serving_default"
@@ -108,15 +108,10 @@ class SavedModel(FrameworkModel):
             raise Unsupported(f"{name} is asked of a model with one input and one output")
         return super().build(name, threads, weights, first)
 
-    def in_place(
-        self,
-        row: Backend,
-        variant: str,
-        first: Inputs,
-        load: Callable[[], Any],
-    ) -> dict[str, Any]:
+    def in_place(self, placing: Placing) -> dict[str, Any]:
         import tensorflow as tf
 
+        variant, first, load = placing
         frozen = _frozen(load()) if variant == "session" else None
         single = len(first) == 1 and len(self.outputs) == 1
         specs = {name: tf.TensorSpec(array.shape, array.dtype) for name, array in first.items()}

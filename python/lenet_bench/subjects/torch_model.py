@@ -14,7 +14,7 @@ from ..errors import LenetBenchError, Unavailable, first_line
 from ..models.reader import check_memory, spelled
 from ..registry import Backend
 from .by_example import ONE, ByExample, Taken, arrays, in_float64, is_array
-from .framework_model import Array, Inputs, as_list
+from .framework_model import Array, Inputs, Placing, as_list
 
 _COMPILED = "/data/aotinductor/"  # in the archive of an AOTInductor package
 _PICKLED = ("/custom_obj", "/opaque_obj")  # in the archive of a program
@@ -80,16 +80,10 @@ class TorchModel(ByExample):
             ) from None
         litert_torch.convert(module, (values,)).export(str(target))
 
-    def in_place(
-        self,
-        row: Backend,
-        variant: str,
-        first: Inputs,
-        load: Callable[[], Any],
-    ) -> dict[str, Any]:
+    def in_place(self, placing: Placing) -> dict[str, Any]:
         import torch
 
-        model = load()
+        model, first = placing.load(), placing.first
         values = tuple(_tensors(first).values())
         by_place, _ = self.taken(model, [*first])(values)
         alone = len(by_place) == len(values) == 1 and self.outputs == ONE
@@ -195,16 +189,10 @@ class CompiledPackage(TorchModel):
 
         return _in_places_of(torch.utils._pytree.treespec_loads(model.loader.get_call_spec()[0]))
 
-    def in_place(
-        self,
-        row: Backend,
-        variant: str,
-        first: Inputs,
-        load: Callable[[], Any],
-    ) -> dict[str, Any]:
+    def in_place(self, placing: Placing) -> dict[str, Any]:
         import torch
 
-        called = self._together(load(), [*first])
+        called = self._together(placing.load(), [*placing.first])
 
         def export(threads: int, device: str) -> Any:
             torch.set_num_threads(threads)

@@ -10,7 +10,7 @@ from ..errors import Unsupported
 from ..networks.pieces import Form, Piece, around, block
 from ..registry import find
 from ..registry.adapter import Adapter
-from ..subjects.framework_model import FrameworkModel, Inputs, Whole
+from ..subjects.framework_model import FrameworkModel, Inputs, Placing, Whole
 from ..subjects.subject import Subject
 from ..weights import Weights
 from . import Case, Probe, Ways, probes_in
@@ -29,7 +29,7 @@ class OfModel(Case):
 
     @cached_property
     def placed(self) -> Mapping[str, Any]:
-        return self.subject.in_place(self.row, self.variant, self.first, lambda: self._model)
+        return self.subject.in_place(Placing(self.variant, self.first, lambda: self._model))
 
     @property
     def sha256(self) -> str:
