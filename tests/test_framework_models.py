@@ -119,6 +119,7 @@ def test_a_conversion_is_kept_and_not_made_again(folder):
     assert told  # it is told as before, and takes no process
 
 
+@pytest.mark.slow
 def test_inputs_and_outputs_keep_their_places(folder):
     """Whose names are in another order than the alphabet's."""
     engines = installed("onnxruntime", "litert", "openvino")
@@ -127,6 +128,7 @@ def test_inputs_and_outputs_keep_their_places(folder):
     assert list(result.rules.placed.inputs) == ["b", "a"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["saved", "several"])
 def test_a_saved_model_runs_on_tensorflows_calls_and_converted(folder, name):
     engines = installed("onnxruntime", "litert")

@@ -137,6 +137,7 @@ def test_a_function_for_jax_is_called_as_lenet_is(measured, code):
 
 
 @needs("keras")
+@pytest.mark.slow
 def test_a_keras_model_has_the_same_weights_on_each_framework(measured):
     others = {"torch": "keras-torch:call", "jax": "keras-jax:jit"}
     able = [row for name, row in others.items() if HERE[name]]

@@ -68,8 +68,9 @@ def title(run: Run) -> str:
     """The main sentence: the fastest and the slowest of the story."""
     shown = story(run)
     first, last = shown[0], shown[-1]
-    network = run.result.rules.network
-    what = "the same digit" if network == LENET else f"the network {network}"
+    network, kind = run.result.rules.network, run.result.rules.placed.format
+    what = f"the {'model' if kind else 'network'} {network}"
+    what = "the same digit" if network == LENET else what
     sentence = f"T{what[1:]} takes {first['time']} in {first['label']}"
     if first is not last:
         sentence += f" and {last['time']} in {last['label']}"
