@@ -126,15 +126,19 @@ def conclusions(run: Run) -> Iterator[str]:
 
 
 def _replaced(run: Run) -> Iterator[str]:
-    """Of a framework's model: which call to write in place of its slowest, and what more is won."""
+    """Of a framework's model: which call to write in place of its plain one, and what more is won.
+
+    Where no plain call was measured, in place of the slowest.
+    """
     own = [row for row in run.rows if row["conversion_s"] is None and call_of(row["name"])]
-    backends: dict[str, list[Record]] = {}
+    quickest: dict[str, Record] = {}
     for row in own:
-        backends.setdefault(row["backend"], []).append(row)
+        quickest.setdefault(row["backend"], row)
     if not own:
         return
+    plain = [row for row in own if row["name"] == row["backend"]] or own
     quick, slow = max(
-        ((rows[0], rows[-1]) for rows in backends.values()),
+        ((quickest[row["backend"]], row) for row in plain),
         key=lambda pair: float(pair[1]["p50_us"] - pair[0]["p50_us"]),
     )
     fastest = run.rows[0]
