@@ -216,13 +216,55 @@ def test_the_lines_to_copy_run(folder, tmp_path, name):
     if package:
         pytest.importorskip(package)
     model = folder / ("saved" if name.startswith("tensorflow") else "small.keras")
-    text = own_model(model).program(name, 1)
+    run_lines(own_model(model).program(name, 1), tmp_path)
+
+
+def run_lines(text, folder):
     code = f"{text}\nimport json\nprint(json.dumps({{'y': str(type(y))}}))"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout.splitlines()[-1])["y"]
+
+
+MODULE = """
+import torch
+
+
+def get_model():
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 3))
+
+
+def get_args():
+    return (torch.zeros(1, 3, 4),)
+"""
+FUNCTION = """
+import jax.numpy as jnp
+import numpy as np
+
+
+def get_model():
+    return jnp.tanh
+
+
+def get_args():
+    return (np.zeros((1, 4), np.float32),)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("framework", "name"),
+    [("torch", name) for name in ("torch", "torch:contiguous", "torch:compile", "torch:export")]
+    + [("torch", name) for name in ("torch:autotuned", "torch:torchscript", "onnxruntime")]
+    + [("jax", "jax"), ("jax", "jax:aot")],
+)
+def test_the_lines_of_a_model_py_run(tmp_path, framework, name):
+    pytest.importorskip(framework)
+    model = tmp_path / "own.py"
+    model.write_text(MODULE if framework == "torch" else FUNCTION)
+    run_lines(own_model(model).program(name, 1), tmp_path)
 
 
 def test_the_command_prints_the_lines(run, folder):
