@@ -111,6 +111,18 @@ def test_a_keras_file_runs_on_its_calls_and_converted(folder, tmp_path):
     assert "off by" in text
 
 
+def test_a_first_dimension_is_a_batch_of_the_frameworks_calls(folder):
+    """What is converted has one size, and says so."""
+    result, _ = measured(
+        folder / "several.keras", "keras:predict_on_batch", "onnxruntime", batches=(4,)
+    )
+    own, engine = map(result.backend, ("keras:predict_on_batch", "onnxruntime"))
+    assert own.status == engine.status == "ok"
+    assert [batch.size for batch in own.batches] == [4]
+    assert own.batches[0].images_per_s > 0
+    assert "dimension" in engine.batch_refusals["4"]
+
+
 def test_a_conversion_is_kept_and_not_made_again(folder):
     assert "converting small.h5 to ONNX" in measured(folder / "small.h5", "onnxruntime")[1]
     result, told = measured(folder / "small.h5", "onnxruntime")

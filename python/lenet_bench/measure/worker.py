@@ -229,21 +229,28 @@ class Built:
             )
         known = [[(n + first) % count for n in range(size)] for first in range(_ROTATING_BATCHES)]
         try:
-            inputs = [np.stack([self._images[n] for n in numbers]) for numbers in known]
+            together = self._subject.together
+            inputs = [together([self._images[n] for n in numbers]) for numbers in known]
             time_calls(self._infer, inputs, question.warm_s, fewest=1)
             calls = time_calls(
                 self._infer, inputs, question.timed_s, fewest=_FEWEST_BATCHES, patience=_PATIENCE
             )
-            answers = [_checked(answer, (size, CLASSES)) for _, answer in calls.answers]
+            answers = [self._apart(answer, size) for _, answer in calls.answers]
         except Exception as error:
             return messages.BatchTimed(_sentence(error))
         return messages.BatchTimed(
             None,
             np.array(calls.samples_ns, np.int64),
             calls.slices,
-            np.concatenate(answers),
+            self._checked([one for answer in answers for one in answer]),
             [number for first, _ in calls.answers for number in known[first]],
         )
+
+    def _apart(self, answer: Any, size: int) -> Sequence[Any]:
+        """The answers to the inputs of a batch."""
+        if self._subject.floats is None:
+            return self._subject.apart(answer, size)
+        return list(_checked(answer, (size, self._subject.floats)))
 
     def time_few(self, question: messages.TimeFew) -> messages.FewTimed:
         images = _separate(question.inputs)

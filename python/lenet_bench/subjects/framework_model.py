@@ -67,7 +67,7 @@ class FrameworkModel(OwnModel):
     framework: ClassVar[str]  # its name in sentences
     modules: ClassVar[tuple[str, ...]]  # the files in backends/ whose functions call it
     read_by: ClassVar[tuple[str, ...]]  # backends whose framework reads and converts it
-    lacks: ClassVar[tuple[str, ...]] = ("--batch",)
+    lacks: ClassVar[tuple[str, ...]] = ()
     is_block: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]]  # whose versions decide what a conversion makes
     formats: ClassVar[tuple[str, ...]] = (".onnx", ".tflite")
@@ -272,6 +272,18 @@ class FrameworkModel(OwnModel):
         path = Path(route["path"])
         model = Model(path, path, first, tuple(route["outputs"]), tuple(route["places"]))
         return place(name, model, threads)
+
+    def together(self, inputs: Sequence[Inputs]) -> Inputs:
+        """Along the first dimension, which is a batch of 1 in each."""
+        if any(array.shape[:1] != (1,) for array in inputs[0].values()):
+            raise Unsupported("its inputs have no first dimension of 1 that could be a batch")
+        return {name: np.concatenate([one[name] for one in inputs]) for name in inputs[0]}
+
+    def apart(self, answer: Sequence[Array], size: int) -> Sequence[Sequence[Array]]:
+        """Raise Unsupported where an output has another first dimension."""
+        if any(len(output) != size for output in answer):
+            raise Unsupported("its outputs have no first dimension of the batch's size")
+        return [[output[n : n + 1] for output in answer] for n in range(size)]
 
     def _called(self, name: str, threads: int, first: Inputs) -> Network:
         """On a variant whose function calls any model of the framework."""

@@ -103,7 +103,7 @@ class PythonJax(PythonModel, ByExample):
     read_by: ClassVar[tuple[str, ...]] = ("jax",)
     packages: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
-    lacks: ClassVar[tuple[str, ...]] = ("--batch", "why")
+    lacks: ClassVar[tuple[str, ...]] = ("why",)
 
     @property
     def kind(self) -> str:

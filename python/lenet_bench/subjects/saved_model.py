@@ -25,7 +25,7 @@ class SavedModel(FrameworkModel):
     framework: ClassVar[str] = "TensorFlow"
     modules: ClassVar[tuple[str, ...]] = ("tensorflow",)
     read_by: ClassVar[tuple[str, ...]] = ("tensorflow",)
-    lacks: ClassVar[tuple[str, ...]] = ("--batch", "why")
+    lacks: ClassVar[tuple[str, ...]] = ("why",)
     packages: ClassVar[tuple[str, ...]] = ("tensorflow", "tensorflow-cpu", "tf2onnx")
 
     @property

@@ -161,6 +161,14 @@ class Subject:
         row, variant = find(name)
         return row.takes_one_image(variant)
 
+    def together(self, inputs: Sequence[Any]) -> Any:
+        """Inputs as one batch."""
+        return np.stack(inputs)
+
+    def apart(self, answer: Any, size: int) -> Sequence[Any]:
+        """The answers to a batch of this size, where `floats` does not say how many each has."""
+        raise NotImplementedError
+
     def graph(self) -> Graph | None:
         """Its layers, where they are known and `why` can take it apart."""
         return None

@@ -160,7 +160,7 @@ class CompiledPackage(TorchModel):
     """An AOTInductor package: a library of machine code, which `torch:export` calls."""
 
     formats: ClassVar[tuple[str, ...]] = ()
-    lacks: ClassVar[tuple[str, ...]] = ("--batch", "why")
+    lacks: ClassVar[tuple[str, ...]] = ("why",)
 
     @property
     def kind(self) -> str:
