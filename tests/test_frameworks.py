@@ -176,7 +176,10 @@ def test_nothing_but_the_answers_is_printed(run, name, picture):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("tensorflow", "rebuild TensorFlow"), ("litert:compiled", "Creating LiteRT environment")],
+    [
+        ("tensorflow", "oneDNN custom operations"),
+        ("litert:compiled", "Creating LiteRT environment"),
+    ],
 )
 def test_verbose_shows_what_a_framework_says(run, name, said, picture):
     with needed(name):

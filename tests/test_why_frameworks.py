@@ -178,12 +178,12 @@ class OfPyTorch(FrameworkModel):
     def exact(self, model, inputs, *, double):
         return [model(torch.from_numpy(inputs["x"]))]
 
-    def in_place(self, row, first, load):
+    def in_place(self, placing):
         def plain(weights, threads, device):
-            return load().to(device)
+            return placing.load().to(device)
 
         def example(device):
-            return torch.from_numpy(first["x"]).to(device)
+            return torch.from_numpy(placing.first["x"]).to(device)
 
         return {"plain": plain, "example": example}
 
