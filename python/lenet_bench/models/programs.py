@@ -78,7 +78,9 @@ def _of(name: str) -> tuple[str, str]:
 def _sections() -> dict[str, tuple[str, str]]:
     text = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8")
     parts = iter(re.split(r"^\[(.+?)\] ?(.*)\n", text, flags=re.MULTILINE)[1:])
-    return {name: (short, lines.strip()) for name, short, lines in zip(parts, parts, parts)}  # noqa: B905
+    return {
+        name: (short, lines.strip()) for name, short, lines in zip(parts, parts, parts, strict=True)
+    }
 
 
 def _below(name: str) -> str:

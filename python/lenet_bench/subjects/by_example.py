@@ -90,11 +90,3 @@ def _input(name: str, value: Any) -> Array:
             f"its input {name} is of the type {kind}, and only arrays of numbers are taken"
         )
     return array
-
-
-def in_float64(inputs: Inputs) -> Inputs:
-    """The same, floats in float64."""
-    return {
-        name: one.astype(np.float64) if one.dtype.kind == "f" else one
-        for name, one in inputs.items()
-    }

@@ -17,7 +17,6 @@ TAKEN = (
     ".onnx, .tflite, .keras, .h5, .pt2, the folder of a SavedModel, or a model.py with get_model()"
 )
 _HDF5 = b"\x89HDF\r\n\x1a\n"
-_TFLITE = slice(4, 8), b"TFL3"
 _PICKLE = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
+from inspect import getfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, perf_counter
@@ -191,7 +192,7 @@ class FrameworkModel(OwnModel):
         return next(iter(self._formats_of(name)), "")
 
     def _formats_of(self, name: str) -> list[str]:
-        if name.removesuffix(ON_GPU) in self.own:
+        if self.is_own(name):
             return []
         return [kind for kind in self.formats if name.removesuffix(ON_GPU) in CALLERS[kind]]
 
@@ -213,7 +214,9 @@ class FrameworkModel(OwnModel):
         """The file, from the cache or made; or the sentence why there is none."""
         versions = [f"{one} {installed_version(one)}" for one in self.packages]
         forms = [f"{name} {array.dtype} {array.shape}" for name, array in inputs.items()]
-        key = "\0".join([self.sha256, kind, Path(__file__).read_text(), *versions, *forms])
+        files = sorted({getfile(one) for one in type(self).__mro__[:-1]})
+        sources = [Path(file).read_text() for file in files]
+        key = "\0".join([self.sha256, kind, *sources, *versions, *forms])
         stem = re.sub(r"\W", "_", self.path.stem)[:60]
         name = f"{stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
         about, file = kept("converted", name, ".json"), kept("converted", name, kind)
@@ -341,6 +344,14 @@ class Called(Adapter):
 
     def _own_description(self) -> dict[str, str]:
         return {}
+
+
+def in_float64(inputs: Inputs) -> Inputs:
+    """The same, floats in float64."""
+    return {
+        name: one.astype(np.float64) if one.dtype.kind == "f" else one
+        for name, one in inputs.items()
+    }
 
 
 def as_list(outputs: Any) -> list[Any]:

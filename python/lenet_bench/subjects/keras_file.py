@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import LenetBenchError, first_line
 from ..models.reader import Read, Sizes, agreed, check_memory, spelled
-from .framework_model import Array, FrameworkModel, Inputs, Placing, as_list
+from .framework_model import Array, FrameworkModel, Inputs, Placing, as_list, in_float64
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,8 @@ class KerasFile(FrameworkModel):
     read_by: ClassVar[tuple[str, ...]] = ("keras", "keras-torch", "keras-jax", "keras-openvino")
     packages: ClassVar[tuple[str, ...]] = ("keras", "tensorflow", "tensorflow-cpu", "tf2onnx")
 
-    @property
-    def kind(self) -> str:
-        return "Keras file"
-
-    @property
-    def format(self) -> str:
-        return "keras"
+    kind: ClassVar[str] = "Keras file"
+    format: ClassVar[str] = "keras"
 
     def load(self) -> Any:
         import keras
@@ -39,7 +34,22 @@ class KerasFile(FrameworkModel):
             raise LenetBenchError(_refusal(error)) from None
 
     def read(self, model: Any, shapes: Sizes) -> Read:
-        return read(model, shapes)
+        if not getattr(model, "inputs", None):
+            raise LenetBenchError("its class does not say which inputs it takes")
+        kinds, opened = {}, {}
+        for tensor in model.inputs:
+            name, sides = tensor.name, [side or 0 for side in tensor.shape]
+            kinds[name] = np.dtype(tensor.dtype), agreed(name, sides, shapes.get(name))
+            if name not in shapes and 0 in sides[1:]:
+                opened[name] = spelled(sides)
+        check_memory(4 * model.count_params(), 0)
+        known = {
+            "outputs": [one.name for one in model.outputs],
+            "coarse": "float16" if "float16" in str(model.dtype_policy) else "",
+            "open": opened,
+            "parameters": model.count_params(),
+        }
+        return kinds, known
 
     def exact(self, model: Any, inputs: Inputs, *, double: bool) -> list[Array]:
         import keras
@@ -48,11 +58,7 @@ class KerasFile(FrameworkModel):
             keras.config.set_floatx("float64")
             wide = type(model).from_config(_in_float64(model.get_config()))
             wide.set_weights(model.get_weights())
-            model = wide
-            inputs = {
-                name: array.astype(np.float64) if array.dtype.kind == "f" else array
-                for name, array in inputs.items()
-            }
+            model, inputs = wide, in_float64(inputs)
         given = inputs if len(inputs) > 1 else next(iter(inputs.values()))
         outputs = as_list(model(given, training=False))
         return [np.asarray(keras.ops.convert_to_numpy(one)) for one in outputs]
@@ -69,61 +75,37 @@ class KerasFile(FrameworkModel):
         model.export(str(target), format=kind, input_signature=signature, verbose=False)
 
     def in_place(self, placing: Placing) -> dict[str, Any]:
-        return in_place(placing.load, several=len(placing.first) > 1 or len(self.outputs) > 1)
+        """The functions from arrays to arrays only where it has several inputs or outputs."""
+        lenet = {"lenet": lambda _: placing.load()}
+        if len(placing.first) == len(self.outputs) == 1:
+            return lenet
 
+        def on_arrays(model: Any) -> Callable[[Any], Any]:
+            import keras
 
-def read(model: Any, shapes: Sizes) -> Read:
-    """The inputs and outputs of Keras' model."""
-    if not getattr(model, "inputs", None):
-        raise LenetBenchError("its class does not say which inputs it takes")
-    kinds, opened = {}, {}
-    for tensor in model.inputs:
-        name, sides = tensor.name, [side or 0 for side in tensor.shape]
-        kinds[name] = np.dtype(tensor.dtype), agreed(name, sides, shapes.get(name))
-        if name not in shapes and 0 in sides[1:]:
-            opened[name] = spelled(sides)
-    check_memory(4 * model.count_params(), 0)
-    known = {
-        "outputs": [one.name for one in model.outputs],
-        "coarse": "float16" if "float16" in str(model.dtype_policy) else "",
-        "open": opened,
-        "parameters": model.count_params(),
-    }
-    return kinds, known
+            array = keras.ops.convert_to_numpy
 
+            def infer(given: Any) -> list[Any]:
+                return [*map(array, as_list(model(given[0])))]
 
-def in_place(load: Callable[[], Any], *, several: bool) -> dict[str, Any]:
-    """What takes the place of names in backends/keras.py; `several` inputs or outputs."""
-    lenet = {"lenet": lambda _: load()}
-    if not several:
-        return lenet
+            if keras.config.backend() != "torch":
+                return infer
+            import torch
 
-    def on_arrays(model: Any) -> Callable[[Any], Any]:
-        import keras
+            without: Callable[[Any], Any] = torch.no_grad()(infer)
+            return without
 
-        array = keras.ops.convert_to_numpy
+        def through_tensors(program: Any) -> Callable[[Any], Any]:
+            import keras
+            import tensorflow as tf
 
-        def infer(given: Any) -> list[Any]:
-            return [*map(array, as_list(model(given[0])))]
+            def infer(given: Any) -> list[Any]:
+                tensors = keras.tree.map_structure(tf.constant, given[0])
+                return [one.numpy() for one in as_list(program(tensors))]
 
-        if keras.config.backend() != "torch":
             return infer
-        import torch
 
-        without: Callable[[Any], Any] = torch.no_grad()(infer)
-        return without
-
-    def through_tensors(program: Any) -> Callable[[Any], Any]:
-        import keras
-        import tensorflow as tf
-
-        def infer(given: Any) -> list[Any]:
-            tensors = keras.tree.map_structure(tf.constant, given[0])
-            return [one.numpy() for one in as_list(program(tensors))]
-
-        return infer
-
-    return {**lenet, "on_arrays": on_arrays, "through_tensors": through_tensors}
+        return {**lenet, "on_arrays": on_arrays, "through_tensors": through_tensors}
 
 
 def _in_float64(config: Any) -> Any:

@@ -26,8 +26,8 @@ from ..models.reader import Read, Sizes
 from ..networks.memory import limit_memory
 from ..process import Child, Parent, same_modules
 from ..registry import Backend, why_absent
-from .by_example import ONE, ByExample, arrays, in_float64
-from .framework_model import Array, FrameworkModel, Inputs, Placing
+from .by_example import ONE, ByExample, arrays
+from .framework_model import Array, FrameworkModel, Inputs, Placing, in_float64
 from .keras_file import KerasFile
 from .model import READ_S, OwnModel
 from .torch_model import TorchModel
@@ -82,13 +82,8 @@ class PythonTorch(PythonModel, TorchModel):
 class PythonKeras(PythonModel, KerasFile):
     """A Keras model."""
 
-    @property
-    def kind(self) -> str:
-        return "Keras model"
-
-    @property
-    def format(self) -> str:
-        return "keras model.py"
+    kind: ClassVar[str] = "Keras model"
+    format: ClassVar[str] = "keras model.py"
 
     def names(self, model: Any, count: int) -> list[str]:
         return [tensor.name for tensor in (getattr(model, "inputs", None) or ())[:count]]
@@ -105,13 +100,8 @@ class PythonJax(PythonModel, ByExample):
     formats: ClassVar[tuple[str, ...]] = ()
     lacks: ClassVar[tuple[str, ...]] = ("why",)
 
-    @property
-    def kind(self) -> str:
-        return "function for JAX"
-
-    @property
-    def format(self) -> str:
-        return "jax model.py"
+    kind: ClassVar[str] = "function for JAX"
+    format: ClassVar[str] = "jax model.py"
 
     def calls(self, row: Backend, variant: str) -> bool:
         return super().calls(row, variant) and variant != "arguments"  # it has none beside inputs

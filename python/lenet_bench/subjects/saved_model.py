@@ -28,13 +28,8 @@ class SavedModel(FrameworkModel):
     lacks: ClassVar[tuple[str, ...]] = ("why",)
     packages: ClassVar[tuple[str, ...]] = ("tensorflow", "tensorflow-cpu", "tf2onnx")
 
-    @property
-    def kind(self) -> str:
-        return "SavedModel"
-
-    @property
-    def format(self) -> str:
-        return "tensorflow"
+    kind: ClassVar[str] = "SavedModel"
+    format: ClassVar[str] = "tensorflow"
 
     def checksum(self) -> str:
         files = sorted(path for path in self.path.rglob("*") if path.is_file())

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 from ..errors import LenetBenchError, Unavailable, first_line
 from ..models.reader import check_memory, spelled
 from ..registry import Backend
-from .by_example import ONE, ByExample, Taken, arrays, in_float64, is_array
-from .framework_model import Array, Inputs, Placing, as_list
+from .by_example import ONE, ByExample, Taken, arrays, is_array
+from .framework_model import Array, Inputs, Placing, as_list, in_float64
 
 _COMPILED = "/data/aotinductor/"  # in the archive of an AOTInductor package
 _PICKLED = ("/custom_obj", "/opaque_obj")  # in the archive of a program
@@ -29,13 +29,8 @@ class TorchModel(ByExample):
     read_by: ClassVar[tuple[str, ...]] = ("torch",)
     packages: ClassVar[tuple[str, ...]] = ("torch", "onnxscript", "litert-torch")
 
-    @property
-    def kind(self) -> str:
-        return "PyTorch module"
-
-    @property
-    def format(self) -> str:
-        return "torch model.py"
+    kind: ClassVar[str] = "PyTorch module"
+    format: ClassVar[str] = "torch model.py"
 
     def function(self, model: Any) -> Any:
         return model.forward
@@ -122,13 +117,8 @@ class TorchModel(ByExample):
 class ExportedProgram(TorchModel):
     """What torch.export.save wrote."""
 
-    @property
-    def kind(self) -> str:
-        return "exported program"
-
-    @property
-    def format(self) -> str:
-        return "torch program"
+    kind: ClassVar[str] = "exported program"
+    format: ClassVar[str] = "torch program"
 
     def load(self) -> Any:
         module = _program(self.file).module()
@@ -162,13 +152,8 @@ class CompiledPackage(TorchModel):
     formats: ClassVar[tuple[str, ...]] = ()
     lacks: ClassVar[tuple[str, ...]] = ("why",)
 
-    @property
-    def kind(self) -> str:
-        return "AOTInductor package"
-
-    @property
-    def format(self) -> str:
-        return "torch package"
+    kind: ClassVar[str] = "AOTInductor package"
+    format: ClassVar[str] = "torch package"
 
     def calls(self, row: Backend, variant: str) -> bool:  # noqa: ARG002
         return variant == "export"
