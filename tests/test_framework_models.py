@@ -41,6 +41,10 @@ several.save(f"{folder}/several.keras")
 several.export(f"{folder}/several", verbose=False)
 
 
+scaled = [keras.Input((4,)), layers.Normalization(mean=[1.0] * 4, variance=[2.0] * 4)]
+keras.Sequential([*scaled, layers.Dense(2)]).save(f"{folder}/scaled.keras")
+
+
 class Mine(layers.Layer):
     def call(self, x):
         return x + 1
@@ -129,6 +133,16 @@ def test_a_conversion_is_kept_and_not_made_again(folder):
     assert result.backend("onnxruntime").status == "ok"
     assert result.backend("onnxruntime").conversion_s
     assert told  # it is told as before, and takes no process
+
+
+def test_a_file_with_other_inputs_than_the_models_costs_its_engine(folder):
+    """Keras' export to ONNX makes inputs of a normalisation's constants."""
+    result, _ = measured(folder / "scaled.keras", "keras:predict_on_batch", "onnxruntime")
+    own, engine = map(result.backend, ("keras:predict_on_batch", "onnxruntime"))
+    assert own.status == "ok"
+    assert engine.status == "unsupported"
+    assert engine.reason.startswith("its converter made a file with 3 inputs (input_layer")
+    assert engine.reason.endswith("where the model has 1")
 
 
 @pytest.mark.slow

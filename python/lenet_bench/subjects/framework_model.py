@@ -35,6 +35,7 @@ from ..registry.backend import ON_GPU
 from ..registry.building import build
 from ..registry.environments import interpreter, variables
 from ..registry.rows import BACKENDS
+from ..units import counted
 from ..weights import Weights
 from .arbiter import distance
 from .model import READ_S, OwnModel, place, sha256_of, unsupported
@@ -477,6 +478,12 @@ def _by_own_names(
     ends: Sequence[tuple[str, str, str]], names: Sequence[str]
 ) -> list[tuple[str, str, str]]:
     """The inputs with the model's own names: the same ones, else args_0, args_1 in its order."""
+    if len(ends) != len(names):
+        found = ", ".join(known for known, *_ in ends)
+        raise LenetBenchError(
+            f"its converter made a file with {counted(len(ends), 'input')} ({found}), where the "
+            f"model has {len(names)}"
+        )
     own = {name: name for name in names}
     if own.keys() != {known for known, *_ in ends}:
         in_order = sorted((known for known, *_ in ends), key=_numbers)
