@@ -13,12 +13,13 @@
 #   verify       every backend on MNIST's test images (10)
 #   training     an epoch in six frameworks (5)
 #   self-test    how well `compare` does (15)
+#   models       each model.py in results/models, with transformers installed (25)
 #
 # It needs `make all-frameworks`, clang, and a machine with nothing else running: it tries that first, and ends
 # where the machine is quiet for less than 70 % of the time. The same command goes on after Ctrl-C, and
 # leaves out what FOLDER has. results/README.md says where each file goes.
 set -euo pipefail
-steps='why installed conditions networks control cpu settings verify training self-test'
+steps='why installed conditions networks control cpu settings verify training self-test models'
 [ $# -ge 1 ] && [ "${1#-}" = "$1" ] || { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
 mkdir -p "$1" && out=$(realpath "$1") && shift
 cd "$(dirname "$0")/.."
@@ -36,6 +37,10 @@ sized='onednn numpy mnn litert executorch ncnn openvino:tensors onnxruntime open
   tensorflow:function keras-jax:predict_on_batch keras keras:predict_on_batch keras:function'
 built='onednn numpy mnn litert ncnn openvino:tensors onnxruntime opencv jax torch tensorflow:function keras
   keras:predict_on_batch'
+keras='keras keras:predict_on_batch keras:call keras:function keras-jax:predict_on_batch litert onnxruntime
+  openvino:tensors opencv tract mnn'
+torch='torch torch:compile torch:export torch:autotuned torch:torchscript onnxruntime openvino:tensors opencv tract
+  mnn iree'
 
 quiet() {
   lenet-bench compare fused onednn numpy --rounds 3 --json 2>/dev/null | python -c '
@@ -84,6 +89,13 @@ measure() {
       ;;
     verify) [ -e "$out/verify.json" ] || ran lenet-bench verify -o "$out/verify.json" ;;
     training) printed training lenet-bench train --framework all --epochs 1 -o "$out/weights" --json ;;
+    models)
+      for file in results/models/*.py; do
+        rows=$keras
+        ! grep -q '^import torch' "$file" || rows=$torch
+        kept "$(basename "$file" .py)" lenet-bench compare --model "$file" $rows --rounds 6
+      done
+      ;;
     self-test) printed self-test python bench/self_test.py ;;
   esac
 }

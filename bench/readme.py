@@ -18,11 +18,12 @@ from lenet_bench.questions.share import given
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page, published
 from lenet_bench.show.classroom.networks import networks
-from lenet_bench.show.figures.pictures import pictures, themed
+from lenet_bench.show.figures.pictures import drawing, pictures, themed
 from lenet_bench.show.figures.sizes import sizes as size_figures
 from lenet_bench.show.page import page
 from lenet_bench.texts import json_text
-from tables import DRAWN, ROOT, limits_us, notatbest, of_sizes, readme_result, runs
+from models import picture
+from tables import DRAWN, ROOT, in_order, limits_us, notatbest, of_sizes, readme_result, runs
 
 MARKDOWN = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 BLOCK = re.compile(
@@ -32,6 +33,7 @@ PICTURES = ROOT / "docs/pictures"
 SHIPPED = ROOT / "python/lenet_bench/show/classroom"
 PARTS = ROOT / "results/why/epyc-zen5-2026-11-27.jsonl.gz"  # of the machine of the README's result
 NETWORKS = ROOT / "results/networks"
+MODELS = ROOT / "results/models"
 CONTROL = NETWORKS / "control.jsonl.gz"  # LeNet by hand and built: not a network more
 
 
@@ -65,7 +67,8 @@ def built() -> Iterator[tuple[Path, str]]:
     result = readme_result()
     by_size = size_figures(of_sizes(NETWORKS), limits_us(NETWORKS))
     figures = pictures(runs(result), by_size)
-    for key in ("hero", "sizes", "code"):
+    figures["models"] = drawing(*picture(in_order(MODELS)))
+    for key in ("hero", "sizes", "code", "models"):
         yield PICTURES / f"{key}.svg", themed(figures[key])
     of_readme = page(runs(result, PARTS), by_size, notes(result))
     yield result.with_suffix("").with_suffix(".html"), of_readme

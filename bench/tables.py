@@ -32,6 +32,7 @@ from lenet_bench.show.sentences import conditions as measured_how
 from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, count, interval, percent, ratio, time, times
+from models import by_call, by_engine, order
 from settings.built import BUILT
 from settings.tried import MEASURED_ONCE, SETTINGS
 from when import answer as in_short
@@ -103,7 +104,8 @@ def when(path: Path) -> Iterable[str]:
         "the same, default threads, beside a busy program": beside(path, "as-installed"),
         "a GPU": ON_GPU,
     }
-    return by_need(run, {title: runs(file)[0] for title, file in files.items()})
+    (own,) = runs(ROOT / f"results/models/mobilenetv2{SUFFIX}")
+    return by_need(run, {title: runs(file)[0] for title, file in files.items()}, own)
 
 
 def beside(path: Path, condition: str) -> Path:
@@ -365,6 +367,21 @@ def gpubatches(path: Path) -> Iterator[str]:
     yield from markdown(titles, rows, ("backend",))
 
 
+def modelcalls(folder: Path) -> Iterable[str]:
+    """Each model of a framework by its calls."""
+    return by_call(in_order(folder))
+
+
+def modelengines(folder: Path) -> Iterable[str]:
+    """Each model by the engines that read it."""
+    return by_engine(in_order(folder))
+
+
+def in_order(folder: Path) -> list[Run]:
+    """The models there, the smallest first."""
+    return order([run for path in in_folder(folder) for run in runs(path)])
+
+
 DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     kind.__name__: kind
     for kind in (
@@ -384,5 +401,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         control,
         ongpu,
         gpubatches,
+        modelcalls,
+        modelengines,
     )
 }

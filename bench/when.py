@@ -82,7 +82,7 @@ def answer(run: Run) -> Iterator[str]:
     )
 
 
-def when(run: Run, conditions: Mapping[str, Run]) -> Iterator[str]:
+def when(run: Run, conditions: Mapping[str, Run], own: Run) -> Iterator[str]:
     """A row for each need: the call, its time, and how many times the usual call takes."""
     found = {row["name"]: row for row in run.rows}
     rows = []
@@ -111,10 +111,25 @@ def when(run: Run, conditions: Mapping[str, Run]) -> Iterator[str]:
             takes += f"; 99 in 100 at most {time(best['p99_us'])}"
         rows.append(answered(other, condition, best, takes))
     page = "[the classroom's page](docs/classroom.html)"
-    own = "`lenet-bench compare --model my.keras`"
+    mine = {row["name"]: row for row in own.rows}
+    slow, quick = mine["keras"], mine["keras:predict_on_batch"]
+    engine = own.rows[0]
     rows += [
         ("a browser", "our kernels as WebAssembly", page, "each browser measures itself", "", ""),
-        ("my own model", "every engine that reads it", own, "", "", ""),
+        answered(
+            own,
+            "your own model in Keras, as MobileNetV2",
+            quick,
+            time(quick["p50_us"]),
+            f"{times_longer(own, slow, quick)}: `keras`",
+        ),
+        answered(
+            own,
+            "the same, converted",
+            engine,
+            time(engine["p50_us"]),
+            f"{times_longer(own, slow, engine)}: `keras`",
+        ),
     ]
     titles = ("you want", "call", "the line", "a call takes", "the usual way takes", "from")
     yield f"| {' | '.join(titles)} |"
