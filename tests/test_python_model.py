@@ -223,6 +223,22 @@ def test_a_file_that_hangs_ends_at_the_timeout(monkeypatch, tmp_path):
         own_model(of(tmp_path, "while True: pass\n"), {}, {}, "")
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while True: pass\n",
+        pytest.param(
+            JAX.format(answer="x") + "def get_args():\n    while True: pass\n",
+            marks=needs("jax"),
+        ),
+    ],
+)
+def test_the_budget_bounds_the_reading_of_a_file_that_hangs(refused, tmp_path, code):
+    file, result = of(tmp_path, code), tmp_path / "run.jsonl"
+    sentence = refused("compare", "--model", file, "jax", "--budget", "4s", "-o", result)
+    assert "model.py: it cannot be read: the budget ended before it answered" in sentence
+
+
 def test_a_framework_that_is_not_installed_is_named(tmp_path):
     absent = next((name for name, here in HERE.items() if not here), None)
     if absent is None:

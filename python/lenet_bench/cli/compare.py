@@ -157,6 +157,10 @@ def compare(
     from ..show.sizes import answered
     from ..subjects.model import OwnModel
 
+    least_rounds = int(quick and not chosen["budget_s"])
+    if quick:
+        chosen["rounds"] = chosen["rounds"] or QUICK_ROUNDS
+        chosen["budget_s"] = chosen["budget_s"] or QUICK_S
     subject = subject_of(network, model, chosen)
     if shown:
         if not isinstance(subject, OwnModel):
@@ -165,10 +169,6 @@ def compare(
         say([subject.program(shown, threads if isinstance(threads, int) else 1)])
         return 0
     named = tuple(on_device(name, device) for name in backends)
-    least_rounds = int(quick and not chosen["budget_s"])
-    if quick:
-        chosen["rounds"] = chosen["rounds"] or QUICK_ROUNDS
-        chosen["budget_s"] = chosen["budget_s"] or QUICK_S
     options = CompareOptions(
         backends=named or (QUICK if quick and device != "gpu" and not model else ()),
         subject=subject,

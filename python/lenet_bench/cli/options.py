@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from inspect import cleandoc
+from math import inf
 from pathlib import Path
 from shlex import quote
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
@@ -113,7 +115,7 @@ ALL_NETWORKS = "all"
 def subject_of(network: str, file: Path | None, chosen: dict[str, Any]) -> "Subject":
     """The model, or LeNet; `run` puts another network in its place. It takes what is chosen of it.
 
-    That are the values of `model_options` and the weights.
+    That are the values of `model_options` and the weights. The budget begins with the model.
     """
     from ..subjects.formats import own_model
     from ..subjects.lenet import LeNet
@@ -121,7 +123,11 @@ def subject_of(network: str, file: Path | None, chosen: dict[str, Any]) -> "Subj
     shapes, ranges, data, weights = map(chosen.pop, ("shapes", "ranges", "data", "weights"))
     if not file and (shapes or ranges or data):
         raise click.UsageError("--shape, --range and --input are for the inputs of a --model")
-    model = own_model(file, dict(shapes), dict(ranges), str(data or "")) if file else None
+    model = None
+    if file:
+        began_s = chosen["began_s"] = monotonic()
+        until_s = began_s + (chosen["budget_s"] or inf)
+        model = own_model(file, dict(shapes), dict(ranges), str(data or ""), until_s=until_s)
     other = model.label if model else network
     if model and network != LENET:
         raise LenetBenchError(f"a run has one network: {network} or {other}")

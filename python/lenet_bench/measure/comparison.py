@@ -147,7 +147,7 @@ class _Comparison:
         file: Appended | None,
         progress: Callable[[Progress], None],
     ) -> None:
-        self._began = time.monotonic()
+        self._began = options.began_s or time.monotonic()
         self._progress = progress
         self._file = file
         earlier = file.log if file else None

@@ -86,6 +86,7 @@ class CompareOptions:
     threads: int | tuple[int, ...] = 1
     cores: int | None = None  # without a number, one a thread, or every one for 0 threads
     budget_s: float | None = None  # of the whole run, first starts included
+    began_s: float | None = None  # when it began, by time.monotonic, where that was before
     rounds: int | None = None
     least_rounds: int = 0  # completed whatever the budget
     margin: float = 0.02  # two backends that differ by less are the same

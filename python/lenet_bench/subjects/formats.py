@@ -3,6 +3,7 @@
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,13 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 _PICKLE = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
-def own_model(file: Path, *inputs: Mapping[str, Any] | str) -> OwnModel:
-    """The subject of this file; raise LenetBenchError where it is none that can be measured."""
+def own_model(file: Path, *inputs: Mapping[str, Any] | str, until_s: float = inf) -> OwnModel:
+    """The subject of this file; raise LenetBenchError where it is none that can be measured.
+
+    The code of a model.py ends at `until_s`, by time.monotonic.
+    """
     if split(str(file))[0].suffix == ".py":
-        return python_model(str(file), *inputs)
+        return python_model(str(file), *inputs, until_s=until_s)
     kind = _kind_of(file)
     if kind is None:
         raise LenetBenchError(f"{file} is no model that can be measured: expected {TAKEN}")

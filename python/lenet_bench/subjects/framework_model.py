@@ -141,10 +141,9 @@ class FrameworkModel(OwnModel):
         self.check_readers(run)
         with closing(self.reader()) as child:
             run.tell(f"reading {self.path.name} with {self.framework}")
-            read = self.ask(child, min(READ_S, run.until_s - monotonic()), self.question())
+            read = self.ask(child, READ_S, self.question(), run.until_s)
             run.tell(f"computing the right answers of {self.path.name}")
-            left_s = min(run.timeout_s, run.until_s - monotonic())
-            right = self.ask(child, left_s, {"answer": True})
+            right = self.ask(child, run.timeout_s, {"answer": True}, run.until_s)
         inputs = read["inputs"]
         subject = replace(self, sha256=sha256, outputs=tuple(read["outputs"]), made_1=read["open"])
         subject = replace(subject, converted=subject._conversions(run, inputs[0]))

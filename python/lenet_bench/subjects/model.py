@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from errno import ENOENT
 from importlib import import_module
+from math import inf
 from pathlib import Path
 from shlex import quote
 from subprocess import CalledProcessError
@@ -155,14 +156,16 @@ class OwnModel(Subject):
             ),
         )
 
-    def ask(self, child: Child, timeout_s: float, question: Any) -> Any:
-        """What the process that reads it answers."""
+    def ask(self, child: Child, timeout_s: float, question: Any, until_s: float = inf) -> Any:
+        """What the process that reads it answers, before the budget ends."""
+        left_s = max(0.0, until_s - monotonic())
         try:
-            return child.answer(question, timeout_s)
+            return child.answer(question, min(timeout_s, left_s))
         except Died as death:
-            raise LenetBenchError(
-                f"{self.path.name}: it cannot be read: {death.sentence}"
-            ) from None
+            why = death.sentence
+            if death.how == "late" and left_s < timeout_s:
+                why = "the budget ended before it answered; give a larger --budget"
+            raise LenetBenchError(f"{self.path.name}: it cannot be read: {why}") from None
         except LenetBenchError as error:
             raise LenetBenchError(f"{self.path.name}: {error}") from None
 
@@ -220,7 +223,7 @@ class ModelFile(OwnModel):
         self.check_readers(run)
         with closing(self.reader()) as child:
             run.tell(f"reading {self.path.name}")
-            read = self.ask(child, min(READ_S, run.until_s - monotonic()), self.question())
+            read = self.ask(child, READ_S, self.question(), run.until_s)
             seconds = min(_ANSWER_S, (run.until_s - monotonic()) / 4)
             reference = None
             if self.path.suffix == ".onnx":

@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
+from math import inf
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
@@ -148,14 +149,14 @@ def split(file: str) -> tuple[Path, str]:
     return (Path(named[1]), named[2]) if named else (Path(file), "get_model")
 
 
-def python_model(file: str, *inputs: Any) -> OwnModel:
+def python_model(file: str, *inputs: Any, until_s: float = inf) -> OwnModel:
     """The subject that this file makes, which a process of its own runs to know its framework."""
     path, _ = split(file)
     if not path.is_file():
         raise LenetBenchError(f"{path} cannot be read: no such file")
     serving = f"{__name__}:serve_kind"
     with closing(Child(serving, printed="dropped", variables=same_modules())) as child:
-        kind, *known = PythonModel(file).ask(child, READ_S, file)
+        kind, *known = PythonModel(file).ask(child, READ_S, file, until_s)
     made: OwnModel = _KINDS[kind](file, *inputs, code=known[0], weights_file=known[1])
     return made
 
