@@ -13,7 +13,7 @@ from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions
 from lenet_bench.models.callers import CALLERS
 from lenet_bench.models.reader import check_memory, read_model
-from lenet_bench.registry import building, every_name
+from lenet_bench.registry import building, every_name, find, is_installed
 from lenet_bench.results import read_result
 from lenet_bench.subjects import model as model_subject
 from lenet_bench.subjects.arbiter import _KIN, REFERENCE, _verdict, _Voice, distance
@@ -319,6 +319,40 @@ def test_a_bad_model_is_one_sentence(run, tmp_path, make, said):
     assert "bad.onnx: " in sentence
     assert any(one in sentence for one in said.split("|")), sentence
     assert "Traceback" not in done.errors
+
+
+def measured_as(run, file, *names):
+    """The status of each backend."""
+    result = file.with_suffix(".jsonl")
+    done = run("compare", "--model", file, *names, "--rounds", "1", "-o", result, "--json")
+    return {row["name"]: row["reason"] or row["status"] for row in done.answer["backends"]}
+
+
+@pytest.mark.parametrize("name", ["own.bin", "own.json", "own.tflite"])
+def test_an_onnx_file_is_known_by_its_content(run, tmp_path, name):
+    file = product(tmp_path / "own.onnx").rename(tmp_path / name)
+    assert measured_as(run, file, "onnxruntime") == {"onnxruntime": "ok"}
+
+
+@pytest.mark.parametrize("name", ["own.bin", "own.onnx"])
+def test_a_tflite_file_is_known_by_its_content(run, tmp_path, name):
+    pytest.importorskip("ai_edge_litert")
+    run("export", "tflite", "-o", tmp_path / "own.tflite")
+    file = (tmp_path / "own.tflite").rename(tmp_path / name)
+    able = [one for one in CALLERS[".tflite"] if is_installed(find(one)[0])]
+    assert measured_as(run, file, *able) == dict.fromkeys(able, "ok")
+    done = run("compare", "--model", file, "--code", "openvino")
+    assert f'shutil.copy({str(file)!r}, "model.tflite")' in done.output
+    assert "compile_model('model.tflite'" in done.output
+
+
+def test_what_only_begins_as_a_model_is_refused(refused, tmp_path):
+    whole = product(tmp_path / "own.onnx").read_bytes()
+    file, noise = tmp_path / "own.bin", np.random.default_rng(0).bytes(2000)
+    for content in (whole[:-1], whole[:20] + noise, whole + whole, noise, b"\x08" * 2000, b""):
+        file.write_bytes(content)
+        sentence = refused("compare", "--model", file, "-o", tmp_path / "run.jsonl")
+        assert "own.bin is no model that can be measured: expected .onnx, " in sentence
 
 
 @pytest.mark.parametrize("make", [unknown, contradicting])

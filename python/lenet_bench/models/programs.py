@@ -50,6 +50,9 @@ def program(
     arrays = {one: f'np.zeros({shape}, "{of}")' for one, (of, shape) in forms.items()}
     several = ", ".join(f'"{one}": {array}' for one, array in arrays.items())
     parts.append(f"x = {arrays[next(iter(arrays))]}" if single else f"x = {{{several}}}")
+    if kind == ".tflite" and name.startswith("openvino") and Path(file).suffix != kind:
+        parts.append(f'import shutil\n\nshutil.copy({file!r}, "model.tflite")')  # it goes by names
+        file = "model.tflite"
     if suffix:
         parts += [_filled(_of(f"{framework} to {suffix}")[1], kind, file, forms, given, threads)]
         file = f"model{suffix}"

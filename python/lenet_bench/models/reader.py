@@ -43,11 +43,16 @@ def serve(parent: Parent) -> None:
     parent.answer(lambda: _answers(read()))
 
 
-def read_model(file: str, shapes: Sizes, ranges: Mapping[str, Any], data: str) -> dict[str, Any]:
-    """What the parent is told of a model, with inputs that are made for it."""
+def read_model(
+    file: str, shapes: Sizes, ranges: Mapping[str, Any], data: str, suffix: str = ""
+) -> dict[str, Any]:
+    """What the parent is told of a model, with inputs that are made for it.
+
+    `suffix` says what it is, where its name does not.
+    """
     path = Path(file)
     size = path.stat().st_size
-    read = {".onnx": _read_onnx, ".tflite": _read_tflite}[path.suffix]
+    read = {".onnx": _read_onnx, ".tflite": _read_tflite}[suffix or path.suffix]
     return with_inputs(partial(read, path, size), shapes, ranges, arrays_of(data))
 
 
@@ -103,7 +108,7 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
             "reading it needs the package onnx; fix it with: pip install 'lenet-bench[onnx]'"
         ) from None
     try:
-        model = onnx.load(file)  # with its external data
+        model = onnx.load(file, "protobuf")  # with its external data
     except MemoryError:
         raise LenetBenchError("it takes more memory than is free") from None
     except Exception as error:
@@ -187,7 +192,7 @@ def _missing_data(file: Path) -> str | None:
     import onnx
 
     with suppress(Exception):
-        for tensor in onnx.load(file, load_external_data=False).graph.initializer:
+        for tensor in onnx.load(file, "protobuf", load_external_data=False).graph.initializer:
             for entry in tensor.external_data:
                 if entry.key == "location" and not (file.parent / entry.value).exists():
                     return printable(entry.value)[:_LONGEST_NAME]
@@ -219,7 +224,7 @@ def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
     types = {np.dtype(tensor["dtype"]).name for tensor in tensors}
     coarse = {"int8": "int8", "uint8": "int8", "float16": "float16"}
     known = {
-        "path": str(file),
+        "path": str(_named(file, ".tflite")),
         "nudged": "",
         "outputs": [tensor["name"] for tensor in outputs],
         "coarse": next((coarse[name] for name in coarse if name in types), ""),
@@ -230,6 +235,15 @@ def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
         },
     }
     return kinds, known
+
+
+def _named(file: Path, suffix: str) -> Path:
+    """The file by a name that says what it is, which some engines ask for."""
+    if file.suffix == suffix:
+        return file
+    named = Path(tempfile.mkdtemp()) / f"model{suffix}"
+    named.symlink_to(file.resolve())
+    return named
 
 
 def _coarsest(graph: Any) -> str:

@@ -198,22 +198,19 @@ class ModelFile(OwnModel):
     """A file that engines read as it is: .onnx or .tflite."""
 
     fixed: str = ""  # the file in which all shapes are fixed, when it has been read
-
-    def check(self) -> None:
-        if self.path.suffix not in CALLERS:
-            raise LenetBenchError(f"expected a file {' or '.join(CALLERS)}, got {self.file}")
+    suffix: str = ""  # of what it is, where that is known from its content
 
     @property
     def kind(self) -> str:
-        return f"{self.path.suffix} file"
+        return f"{self.format} file"
 
     @property
     def format(self) -> str:
-        return self.path.suffix
+        return self.suffix or self.path.suffix
 
     @property
     def readers(self) -> list[str]:
-        return list(CALLERS[self.path.suffix])
+        return list(CALLERS[self.format])
 
     def prepared(self, run: Run) -> Prepared:
         """Inputs that are made for it, and the answers of the arbiter, where any engine answers."""
@@ -226,7 +223,7 @@ class ModelFile(OwnModel):
             read = self.ask(child, READ_S, self.question(), run.until_s)
             seconds = min(_ANSWER_S, (run.until_s - monotonic()) / 4)
             reference = None
-            if self.path.suffix == ".onnx":
+            if self.format == ".onnx":
                 run.tell(f"asking {arbiter.REFERENCE} about {self.path.name}")
                 with suppress(LenetBenchError):
                     reference = self.ask(child, seconds, {"answer": True})
@@ -251,7 +248,7 @@ class ModelFile(OwnModel):
         return Child("lenet_bench.models.reader:serve", printed="dropped")
 
     def question(self) -> dict[str, Any]:
-        fields = ("file", "shapes", "ranges", "data")
+        fields = ("file", "shapes", "ranges", "data", "suffix")
         return {name: getattr(self, name) for name in fields}
 
     def check_readers(self, run: Run) -> None:
@@ -262,7 +259,7 @@ class ModelFile(OwnModel):
             engines = listed(list(dict.fromkeys(find(name)[0].name for name in self.readers)))
             lightest = min(named, key=self.readers.index)
             raise LenetBenchError(
-                f"no engine that reads {self.path.suffix} files is installed (the lightest first: "
+                f"no engine that reads {self.format} files is installed (the lightest first: "
                 f"{engines}); {fix(find(lightest)[0].for_a_file)}"
             )
 
