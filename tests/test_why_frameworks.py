@@ -190,6 +190,57 @@ class OfPyTorch(FrameworkModel):
 subject = OfPyTorch("own")
 """
 
+SAVED = """
+import tempfile
+import tensorflow as tf
+from lenet_bench.subjects.saved_model import SavedModel
+
+full = tf.Variable(tf.reshape(tf.linspace(-1.0, 1.0, 30), [15, 2]))
+table = tf.Variable(tf.reshape(tf.range(18.0), [9, 2]))
+
+def one(x):
+    return {{"a": tf.nn.relu(tf.reshape(x, [1, 15]) @ full)}}
+
+def both(x, words):
+    return {{**one(x), "b": tf.gather(table, words)}}
+
+values = {{
+    "words": np.array([[1, 2, 3, 4]], np.int32),
+    "x": np.linspace(-1, 1, 15, dtype=np.float32).reshape(1, 3, 5),
+}}
+first = values if {several} else {{"x": values["x"]}}
+specs = {{name: tf.TensorSpec(one.shape, one.dtype, name) for name, one in first.items()}}
+module, file = tf.Module(), tempfile.mkdtemp()
+module.held = [full, table]
+graph = tf.function(both if {several} else one).get_concrete_function(**specs)
+tf.saved_model.save(module, file, graph)
+subject = SavedModel(file, outputs=("a", "b") if {several} else ("a",))
+"""
+FUNCTION = """
+import tempfile
+from pathlib import Path
+from lenet_bench.subjects.by_example import ONE
+from lenet_bench.subjects.python_model import PythonJax
+
+file = Path(tempfile.mkdtemp()) / "model.py"
+file.write_text('''
+import jax
+import numpy as np
+w = jax.random.normal(jax.random.key(0), (5, 2))
+def get_args():
+    return (np.ones((1, 3, 5), np.float32),)
+def one():
+    return lambda x: jax.nn.softmax(x @ w)
+def both():
+    return lambda x, words: {{"z": x @ w, "a": w[words]}}
+''')
+first = {{"x": np.linspace(-1, 1, 15, dtype=np.float32).reshape(1, 3, 5)}}
+if {several}:
+    first["words"] = np.array([[1, 2, 3, 4]], np.int32)
+name = "both" if {several} else "one"
+subject = PythonJax(f"{{file}}:{{name}}", outputs=("a", "z") if {several} else ONE)
+"""
+
 
 def said_by(framework, program, *arguments):
     """What the program prints in its environment; skips where the framework is not here."""
@@ -298,6 +349,7 @@ def test_a_wait_for_a_gpu_takes_whatever_an_api_answers_with(framework, answer):
     said_by(framework, code)
 
 
+TENSORFLOW = ("tensorflow", *(f"tensorflow:{name}" for name in ("function", "concrete", "xla")))
 ON_MODELS = {
     "keras": (KERAS_FILE.format(several=False), ("keras", "keras:predict_on_batch", "keras:call")),
     "keras, several inputs": (
@@ -306,6 +358,15 @@ ON_MODELS = {
     ),
     "keras-jax": (KERAS_FILE.format(several=False), ("keras-jax:jit", "keras-jax:call")),
     "torch": (MODULE, ("torch", "torch:torchscript", "torch:compile")),
+    "tensorflow": (SAVED.format(several=False), (*TENSORFLOW, "tensorflow:session")),
+    "tensorflow, several inputs": (SAVED.format(several=True), TENSORFLOW),
+    "jax": (FUNCTION.format(several=False), ("jax", "jax:aot")),
+    "jax, several inputs": (FUNCTION.format(several=True), ("jax", "jax:aot")),
+}
+#: What each model has of them, as its framework counts.
+OPERATIONS = {
+    **{"keras": 2, "keras, several inputs": 5, "keras-jax": 2, "torch": 3},
+    **{"tensorflow": 3, "tensorflow, several inputs": 4, "jax": 1, "jax, several inputs": 1},
 }
 
 
@@ -322,7 +383,7 @@ def test_each_way_calls_a_users_model_and_trivial_ones_with_its_inputs(of):
             assert given[:10] == pytest.approx(inputs[0][:10]), (name, nothing)
         counts = [count for _, count, _ in trivial]
         assert np.diff(counts).tolist() == [7, 56]
-        assert operations == {"torch": 3}.get(of, 2 if "several" not in of else 5)
+        assert operations == OPERATIONS[of]
         told = [answer for answer in answers if answer is not None]
         assert len(told) > 1
         assert whole == "network"
@@ -363,6 +424,31 @@ def test_the_call_of_a_users_keras_file_has_lenets_parts_and_its_network_as_one_
         assert one.anatomy
         assert one.anatomy.python_calls["keras"] > 0
     assert "converted" in str(found["onnxruntime"].reason)
+
+
+OF_GRAPHS = {
+    "tensorflow": {
+        "tensorflow": {"arrays", "Python", "hand-over"},
+        "tensorflow:function": {"arrays", "finding the graph", "Python", "hand-over"},
+        "tensorflow:session": {"Python"},
+    },
+    "jax": {"jax": {"arrays"}, "jax:aot": {"arrays"}},
+}
+
+
+@pytest.mark.parametrize("framework", OF_GRAPHS)
+def test_the_call_of_a_users_graph_has_lenets_parts(tmp_path, framework):
+    made, path = ON_MODELS[framework][0], tmp_path / "why.jsonl"
+    program = f"import numpy as np\n{made}\nprint(subject.file)"
+    file = said_by(framework, program).splitlines()[-1]
+    subject, names = own_model(Path(file)), tuple(OF_GRAPHS[framework])
+    why(CompareOptions(names, rounds=1, output=path, subject=subject))
+    for one in breakdowns(read_result(path)):
+        own = OF_GRAPHS[framework][one.name]
+        assert one.reason is None
+        assert {part.name for part in one.parts} == {
+            *("checks", *own, "entering", "dispatch", "network", "unexplained")
+        }
 
 
 def test_a_users_model_is_told_with_its_file_and_its_network(of_a_file):

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @backends_argument
 @option("--tree", "Show which Python functions take the time.")
 @network_option
-@model_options("Take the calls of your own model apart: .keras, .h5, .pt2, or a model.py.")
+@model_options(
+    "Take the calls of your own model apart: .keras, .h5, .pt2, a SavedModel, a model.py."
+)
 @device_option
 @run_options("why")
 @json_option

@@ -29,7 +29,7 @@ DEFAULT_S = 20.0
 #: What is asked of some subjects only, and of which.
 _FOR = {
     "--batch": "LeNet only",
-    "why": "LeNet, the networks of --network and a model that Keras or PyTorch calls",
+    "why": "LeNet, the networks of --network and a model that a framework calls",
 }
 #: Read to make caches cold; the caches of most processors are smaller.
 COLD_MB = 64

@@ -329,15 +329,20 @@ class Whole:
         return self._whole
 
 
+def as_called(row: Backend, inputs: Inputs) -> Any:
+    """As the functions of the backend's file take them."""
+    whole = Whole(inputs)
+    return whole[0] if row.module == "jax" else whole
+
+
 class Called(Adapter):
     """The adapter of a framework's variant, which calls a model with all of its inputs."""
 
     def infer(self, images: Any) -> Any:
         """The outputs in the model's order: one input is an array, several are a dictionary."""
-        whole: Any = Whole(images)
         with self._lock:
             try:
-                outputs = self.answer(whole[0] if self._row.module == "jax" else whole)
+                outputs = self.answer(as_called(self._row, images))
             except Exception as error:  # what is compiled when it is called first
                 raise unsupported(self._row, error) from error
         return as_list(outputs)

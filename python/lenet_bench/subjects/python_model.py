@@ -99,7 +99,6 @@ class PythonJax(PythonModel, ByExample):
     read_by: ClassVar[tuple[str, ...]] = ("jax",)
     packages: ClassVar[tuple[str, ...]] = ()
     formats: ClassVar[tuple[str, ...]] = ()
-    lacks: ClassVar[tuple[str, ...]] = ("why",)
 
     kind: ClassVar[str] = "function for JAX"
     format: ClassVar[str] = "jax model.py"

@@ -25,7 +25,6 @@ class SavedModel(FrameworkModel):
     framework: ClassVar[str] = "TensorFlow"
     modules: ClassVar[tuple[str, ...]] = ("tensorflow",)
     read_by: ClassVar[tuple[str, ...]] = ("tensorflow",)
-    lacks: ClassVar[tuple[str, ...]] = ("why",)
     packages: ClassVar[tuple[str, ...]] = ("tensorflow", "tensorflow-cpu", "tf2onnx")
 
     kind: ClassVar[str] = "SavedModel"
@@ -111,7 +110,7 @@ class SavedModel(FrameworkModel):
         single = len(first) == 1 and len(self.outputs) == 1
         specs = {name: tf.TensorSpec(array.shape, array.dtype) for name, array in first.items()}
 
-        def placed(weights: Weights, threads: int) -> Callable[[Any], Any]:  # noqa: ARG001
+        def placed(weights: Weights, threads: int) -> Any:  # noqa: ARG001
             if frozen is None:  # else the session has settings of its own
                 tf.config.threading.set_intra_op_parallelism_threads(threads)
                 tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -122,7 +121,9 @@ class SavedModel(FrameworkModel):
                 outputs = _in_order(signature(**whole))
                 return outputs[0] if single else outputs
 
-            return module
+            called: Any = module
+            called.signature = signature
+            return called
 
         names: dict[str, Any] = {"load": placed, "given": lambda _: specs}
         if single:

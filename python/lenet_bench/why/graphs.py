@@ -22,14 +22,19 @@ Function = Callable[[Held], Any]  # a function or graph of TensorFlow's, of what
 
 
 def of_tensorflow(case: Case) -> dict[str, Ways]:
-    x = tf.constant(case.images[..., None])
+    x = tf.nest.map_structure(tf.constant, case.images[..., None])
 
     def model(held: Held) -> Any:
         return held.model
 
-    graph = _of_a_graph(case, model, x, x)
+    on_tensor = _on(case, model, x)
+    graph = _of_a_graph(case, model, x, on_tensor)
     threads: dict[str, Any] = {"form": COMPILED, "beside": _hand_over(case)}
-    nothing = (ENTERING, "a module that does nothing, on a tensor", _on(case, model, x))
+    nothing = (ENTERING, "a module that does nothing, on a tensor", on_tensor)
+    eager = called(case, "arrays", ON_TENSOR, nothing, form=Form() if case.on_gpu else EAGER)
+    if case.variant == "eager" and case.placed:  # a signature of the user's, which is a graph
+        signature = _of_a_graph(case, lambda held: held.model.signature, x, on_tensor)
+        eager = called(case, "arrays", ON_TENSOR, *signature, **threads)
     return {
         "session": called(
             case,
@@ -38,7 +43,7 @@ def of_tensorflow(case: Case) -> dict[str, Ways]:
             (ENTERING, "a run of a graph that returns ten floats", _below_session(case)),
             form=Form(held=True),
         ),
-        "eager": called(case, "arrays", ON_TENSOR, nothing, form=Form() if case.on_gpu else EAGER),
+        "eager": eager,
         "function": called(
             case, "arrays", ON_TENSOR, *_of_a_function(case, model, x, x), **threads
         ),
@@ -93,11 +98,11 @@ def _of_a_function(case: Case, of: Function, x: Any, given: Any) -> list[Below]:
 
     finding = "the function, less the concrete function that it finds and calls"
     way = ("finding the graph", finding, _on(case, of, given))
-    return [way, *_of_a_graph(case, graph, x, given)]
+    return [way, *_of_a_graph(case, graph, x, _on(case, graph, given))]
 
 
-def _of_a_graph(case: Case, graph: Function, x: Any, given: Any) -> list[Below]:
-    """From a concrete function down to the runtime, which gets the graph's name."""
+def _of_a_graph(case: Case, graph: Function, x: Any, calling: Inside) -> list[Below]:
+    """From the call of a concrete function down to the runtime, which gets the graph's name."""
 
     def below(held: Held) -> Infer:
         concrete = graph(held)  # kept, since the graph goes with its function
@@ -107,7 +112,7 @@ def _of_a_graph(case: Case, graph: Function, x: Any, given: Any) -> list[Below]:
 
     by_name = "the concrete function, less its graph called by name"
     return [
-        ("Python", by_name, _on(case, graph, given)),
+        ("Python", by_name, calling),
         (ENTERING, "a graph that returns ten floats, called by name", below),
     ]
 

@@ -10,7 +10,7 @@ from ..errors import Unsupported
 from ..networks.pieces import Form, Piece, around, block
 from ..registry import find
 from ..registry.adapter import Adapter
-from ..subjects.framework_model import FrameworkModel, Inputs, Placing, Whole
+from ..subjects.framework_model import FrameworkModel, Inputs, Placing, as_called
 from ..subjects.subject import Subject
 from ..weights import Weights
 from . import Case, Probe, Ways, probes_in
@@ -24,8 +24,8 @@ class OfModel(Case):
     first: Inputs
 
     @cached_property
-    def images(self) -> Whole:
-        return Whole(self.first)
+    def images(self) -> Any:
+        return as_called(self.row, self.first)
 
     @cached_property
     def placed(self) -> Mapping[str, Any]:

@@ -1,16 +1,20 @@
 """A network in raw TensorFlow operations, channels last."""
 
+from collections.abc import Mapping
 from functools import partial
 from math import prod
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.framework import convert_to_constants
 
 from ...weights import Weights
 from ..exact import EPSILON
 from ..graph import Graph, Layer
 from ..seeded import channels_last, last
 from . import Function, chained
+
+_NO_WORK = ("Const", "Identity", "NoOp", "Placeholder")
 
 
 def in_place(network: Graph, weights: Weights) -> dict[str, Any]:
@@ -26,6 +30,26 @@ def in_place(network: Graph, weights: Weights) -> dict[str, Any]:
             return self.run(images if self.first is None else tf.reshape(images, self.first))
 
     return {"LeNet": Built}
+
+
+def operations(model: Any, _: Any = None) -> int:
+    """Those of a signature's graph that compute."""
+    graph = convert_to_constants.convert_variables_to_constants_v2(model).graph
+    return sum(one.type not in _NO_WORK for one in graph.get_operations())
+
+
+def trivial(model: Any, inputs: Mapping[str, Any], network: Graph, *, held: bool) -> Any:
+    """A signature of trivial layers on the first of its inputs; `held`: with its variables."""
+    run, first = chained(network, _function), next(iter(inputs))
+
+    def signature(**given: tf.Tensor) -> dict[str, tf.Tensor]:
+        for variable in model.variables if held else ():
+            variable.read_value()
+        x = given[first]
+        return {"output": run(x if x.dtype.is_floating else tf.cast(x, tf.float32))}
+
+    specs = {name: tf.TensorSpec(one.shape, one.dtype, name) for name, one in inputs.items()}
+    return tf.function(signature).get_concrete_function(**specs)
 
 
 def _function(layer: Layer, *p: tf.Tensor) -> Function:
