@@ -454,3 +454,34 @@ class ForksWhenTimed(Honest):
             self.forked = True
             os.fork()
         return right
+
+
+class Waits(Honest):
+    """A call that lets others run: so many callers, so many calls."""
+
+    def answer(self, images, right):
+        time.sleep(0.005)
+        return right
+
+
+class WrongTogether(Honest):
+    """It answers wrongly where two calls overlap."""
+
+    calling = 0
+
+    def infer(self, images):
+        type(self).calling += 1
+        time.sleep(0.001)
+        alone = type(self).calling == 1
+        right = self.network.infer(images)
+        type(self).calling -= 1
+        return right if alone else right[::-1].copy()
+
+
+class DiesTogether(Honest):
+    """Its process ends where four threads call."""
+
+    def answer(self, images, right):
+        if threading.active_count() > 4:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return right

@@ -51,11 +51,21 @@ def _pause(text: str) -> float:
 
 
 def _batch_sizes(text: str) -> tuple[int, ...]:
-    """Sizes spelled 1,8,64,512."""
-    sizes = [part.strip() for part in text.split(",")]
-    if not all(re.fullmatch(r"[1-9]\d{0,4}", size) for size in sizes):
-        raise click.BadParameter(f"expected sizes from 1 to 99999 such as 1,8,64,512, got {text!r}")
-    return tuple(sorted(set(map(int, sizes))))
+    return _numbers(text, "sizes", 99999, "1,8,64,512")
+
+
+def _numbers_of_callers(text: str) -> tuple[int, ...]:
+    return _numbers(text, "numbers", 256, "1,2,4")
+
+
+def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
+    """Numbers spelled 1,8,64,512."""
+    found = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"[1-9]\d{0,4}", one) and int(one) <= most for one in found):
+        raise click.BadParameter(
+            f"expected {what} from 1 to {most} such as {example}, got {text!r}"
+        )
+    return tuple(sorted(set(map(int, found))))
 
 
 @command("Measure backends side by side.")
@@ -71,6 +81,19 @@ def _batch_sizes(text: str) -> tuple[int, ...]:
     "batches",
     kind=_batch_sizes,
     callback=lambda _context, _option, sizes: sizes or (),
+)
+@option(
+    "--callers N,N,...",
+    "Let N threads call at once, too: 1,2,4.",
+    "callers",
+    kind=_numbers_of_callers,
+    callback=lambda _context, _option, numbers: numbers or (),
+)
+@option(
+    "--callers-in [threads|processes]",
+    "The callers are threads of one process, or a process each. [threads]",
+    "callers_in",
+    callback=lambda _context, _option, where: where or "threads",
 )
 @option(
     "--interval MS",
@@ -135,6 +158,7 @@ def compare(
     $ lenet-bench compare --quick
     $ lenet-bench compare fused openblas --budget 60s
     $ lenet-bench compare fused keras --batch 1,8,64,512
+    $ lenet-bench compare onnxruntime torch --callers 1,2,4
     $ lenet-bench compare fused keras --interval 20ms --cold
     $ lenet-bench compare torch --interval 20ms --threads default --beside 1
     $ lenet-bench compare openvino litert --threads 1,2,default

@@ -2,14 +2,17 @@
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 from ..errors import without_middle
-from ..results import Anatomy, Batch, Block, Experiment
+from ..results import Anatomy, Batch, Block, Callers, Experiment, Way
 from ..results.portable import portable
 from ..subjects.subject import Prepared
+from ..units import counted
 from . import messages
 from .empty import EMPTY
 from .judged import SHORTEST_S, Judged, UnlikelyTimes
@@ -71,7 +74,7 @@ def _one_process(task: Task, conditions: Conditions, known: Prepared) -> tuple[B
     start: Judged | None = None
     try:
         start = Judged(task.entry, conditions, known)
-        for phase in (_built, _right, _timed, _believed, _batches, _taken_apart):
+        for phase in (_built, _right, _timed, _believed, _batches, _callers, _taken_apart):
             found |= phase(start, task)
     except BudgetEnded:
         return None, False
@@ -189,6 +192,62 @@ def _batches(start: Judged, task: Task) -> dict[str, Any]:
             if start.child.ended:
                 break
     return {"batches": tuple(batches), "batch_refusals": refusals}
+
+
+def _callers(start: Judged, task: Task) -> dict[str, Any]:
+    """Several callers at once: a failure removes only this number of them, from this block on."""
+    found: list[Callers] = []
+    refusals: dict[str, str] = {}
+    refused = {key for block in task.blocks for key in block.callers_refused}
+    options = start.conditions.options
+    timed_s = min(_LONGEST_S, max(SHORTEST_S, _TIMED_SHARE * start.cold_start.total_s))
+    for number in options.callers:
+        for way in _ways(task.entry, number, options.callers_in):
+            key = f"{number} {way}"
+            if key in refused or start.child.ended:
+                continue
+            try:
+                found.append(_together(start, number, way, timed_s))
+            except BudgetEnded:
+                return {"callers": tuple(found), "callers_refused": refusals}
+            except Failed as failure:
+                under = f"{failure.status} under {counted(number, 'caller')}"
+                refusals[key] = _said(f"{under}: {failure.reason}")
+    return {"callers": tuple(found), "callers_refused": refusals}
+
+
+def _ways(entry: Entry, number: int, place: str) -> Sequence[Way]:
+    """How so many callers are tried."""
+    if number == 1:
+        return ("each",)
+    if place == "processes":
+        return ("process",)
+    return ("one", "each") if entry.is_shared else ("each",)
+
+
+def _together(start: Judged, number: int, way: Way, timed_s: float) -> Callers:
+    warm_s = _WARM_SHARE * timed_s
+    if way != "process":
+        return start.time_callers(number, way, warm_s, timed_s)
+    with ExitStack() as others:
+        every = [start]
+        for _ in range(number - 1):
+            other = Judged(start.entry, start.conditions, start.known)
+            others.callback(other.close)
+            other.build(start.known.rotating.inputs)
+            other.check_parity()
+            every.append(other)
+        with ThreadPoolExecutor(number) as pool:
+            asked = [pool.submit(one.time_callers, 1, way, warm_s, timed_s) for one in every]
+            found = [one.result() for one in asked]
+    memory = [one.rss_mib for one in found if one.rss_mib is not None]
+    return Callers(
+        number,
+        way,
+        sum(one.calls_per_s for one in found),
+        sum(memory) if len(memory) == number else None,
+        tuple(ns for one in found for ns in one.samples_ns),
+    )
 
 
 def _taken_apart(start: Judged, task: Task) -> dict[str, Any]:

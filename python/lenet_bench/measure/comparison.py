@@ -340,6 +340,8 @@ def _header(conditions: Conditions, known: Prepared, entries: Sequence[Entry]) -
         deadline_s=options.deadline_s or UNSET,
         beside=options.beside,
         batches=options.batches,
+        callers=options.callers,
+        callers_in=options.callers_in,
         apart=options.breakdown,
         **vars(conditions.between),
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import units
-from ..results import Batch, CacheProbe
+from ..results import Batch, CacheProbe, Callers, Way
 from ..subjects.subject import STRETCHES, Asked, Known, Prepared, Run, Subject
 from . import messages
 from .busy import at_work
@@ -201,7 +201,20 @@ class Judged(Start):
         self._check_answers(answer, self.known.rotating)
         return Batch(size, tuple(answer.samples_ns.tolist()), tuple(answer.slices))
 
-    def _check_answers(self, answer: messages.Timed | messages.BatchTimed, known: Known) -> None:
+    def time_callers(self, number: int, way: Way, warm_s: float, timed_s: float) -> Callers:
+        question = messages.TimeCallers(number, way == "one", warm_s, timed_s)
+        answer = self.ask(question, longer_s=number * self.cold_start.total_s)
+        if answer.refused:
+            raise Failed("wrong", answer.refused)
+        self._check_answers(answer, self.known.rotating)
+        samples = tuple(answer.samples_ns.tolist())
+        return Callers(number, way, answer.calls_per_s, answer.rss_mib, samples)
+
+    def _check_answers(
+        self,
+        answer: messages.Timed | messages.BatchTimed | messages.CallersTimed,
+        known: Known,
+    ) -> None:
         numbers = list(answer.answered)
         if not answer.samples_ns.size or not set(numbers) <= {*range(len(known.answers))}:
             raise Failed("wrong", "it timed no call, or answered what it was not asked")

@@ -172,6 +172,28 @@ class TimeBatch(Question[BatchTimed]):
 
 
 @dataclass(frozen=True)
+class CallersTimed:
+    """Calls of several callers at once; or why there are none."""
+
+    refused: str | None = None
+    samples_ns: Samples = field(default_factory=lambda: np.empty(0, np.int64))  # of all
+    calls_per_s: float = 0.0  # likewise
+    rss_mib: float | None = None  # of the process, with all that they call
+    answers: Any = ()
+    answered: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class TimeCallers(Question[CallersTimed]):
+    """Let so many threads call at once: one network, or one each."""
+
+    number: int
+    is_shared: bool
+    warm_s: float
+    timed_s: float
+
+
+@dataclass(frozen=True)
 class FewTimed:
     answer: Any
     samples_ns: Samples

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from ..between import Between
 from ..errors import LenetBenchError, ResultError
@@ -52,16 +52,18 @@ class Entry:
     checked: bool = True  # only the empty backend is not
     device: Device = "cpu"  # where it computes
     threads: int | None = None  # without a number, that of the run
+    is_shared: bool = False  # whether several threads may call one network at once
 
     @classmethod
     def of_backend(cls, name: str, threads: int, *, hide_output: bool = True) -> "Entry":
-        backend, _ = find(name)
+        backend, variant = find(name)
         return cls(
             canonical_name(name),
             tolerance=tolerance(name),
             python=interpreter(backend),
             variables=variables(backend, threads, hide_output=hide_output),
             device=backend.device,
+            is_shared=backend.is_shared(variant),
         )
 
     @property
@@ -98,6 +100,8 @@ class CompareOptions:
     beside: int = 0  # other processes, each of which keeps a core busy
     cold: bool = False  # read COLD_MB before each call
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
+    callers: tuple[int, ...] = ()  # that call at once, after the single calls
+    callers_in: Literal["threads", "processes"] = "threads"  # of one process, or one each
     breakdown: bool = False  # take each call apart too, as `why` does
     subject: Subject = field(default_factory=LeNet)  # what is measured
     output: str | os.PathLike[str] | None = None  # a file with the same run is continued
@@ -163,6 +167,7 @@ class CompareOptions:
             "a deadline": self.deadline_s,
             "a time to keep warm": self.keep_warm_s,
             "a batch": min(self.batches, default=None),
+            "a number of callers": min(self.callers, default=None),
         }
         paced = {"--deadline": self.deadline_s, "--keep-warm": self.keep_warm_s}
         if not self.interval_s and (name := next((one for one in paced if paced[one]), None)):
@@ -230,6 +235,8 @@ def _settings(header: Header) -> Mapping[str, Any]:
         "seed": rules.seed,
         "margin": rules.margin,
         "batches": rules.batches,
+        "callers": rules.callers,
+        "callers in": rules.callers_in,
         "calls taken apart": rules.apart,
         "deadline, s": rules.deadline_s or None,
     }

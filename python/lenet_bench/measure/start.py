@@ -61,7 +61,8 @@ def conditions(
     options: CompareOptions, entries: Sequence[Entry], until_s: float = inf
 ) -> Conditions:
     """Choose the cores."""
-    count = options.cores or max(number or usable_cores() for number in options.numbers)
+    threads = max(number or usable_cores() for number in options.numbers)
+    count = options.cores or threads * max(options.callers, default=1)
     cores = choose_cores(count, cpus_near_gpu(entry.device for entry in entries))
     return Conditions(options, cores, until_s)
 

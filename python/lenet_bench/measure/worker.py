@@ -22,9 +22,11 @@ from ..errors import LenetBenchError, Unavailable, Unsupported
 from ..network import CLASSES
 from ..process import HungUp, Parent
 from ..registry import Network
+from ..registry.adapter import Adapter
 from ..subjects.subject import Subject, received
 from ..weights import Weights
 from . import messages
+from .callers import call_together
 from .calls import Before, Image, clock, time_calls
 from .messages import Answers
 from .pinning import threads_cores
@@ -117,6 +119,7 @@ class Built:
     ) -> None:
         self._subject, self._weights = subject, weights
         self._name, self._threads = name, threads
+        self._networks = [network]
         self._infer = network.infer
         self.describe = getattr(network, "describe", dict)
         self._profile = getattr(network, "profile", None)
@@ -252,6 +255,36 @@ class Built:
             return self._subject.apart(answer, size)
         return list(_checked(answer, (size, self._subject.floats)))
 
+    def callers(self, question: messages.TimeCallers) -> messages.CallersTimed:
+        """A refusal costs this number of callers only."""
+        try:
+            calls = self._calls_of(question.number, question.is_shared)
+            call_together(calls, self._images, question.warm_s)
+            found = call_together(calls, self._images, question.timed_s)
+        except Exception as error:
+            return messages.CallersTimed(_sentence(error))
+        answered = [one for own in found for one in own.answers]
+        return messages.CallersTimed(
+            None,
+            np.array([ns for own in found for ns in own.samples_ns], np.int64),
+            sum(own.made / own.wall_ns for own in found) * 1e9,
+            rss_mib(),
+            self._checked([answer for _, answer in answered]),
+            [number for number, _ in answered],
+        )
+
+    def _calls_of(self, number: int, is_shared: bool) -> list[Callable[[Any], Any]]:
+        """What each of so many callers calls, without a lock of ours."""
+        first = self._images[0]
+        while not is_shared and len(self._networks) < number:
+            build = (self._name, self._threads, self._weights, first)
+            self._networks.append(self._subject.build(*build))
+        networks = self._networks[:1] * number if is_shared else self._networks[:number]
+        for network in networks:
+            if isinstance(network, Adapter):
+                network.let_all_in()
+        return [network.infer for network in networks]
+
     def time_few(self, question: messages.TimeFew) -> messages.FewTimed:
         images = _separate(question.inputs)
         time_calls(self._infer, images, 0.0, fewest=1)
@@ -298,6 +331,7 @@ _ANSWERS: dict[type, Callable[[Built, Any], Any]] = {
     messages.Time: Built.time,
     messages.AskResources: Built.resources,
     messages.TimeBatch: Built.batch,
+    messages.TimeCallers: Built.callers,
     messages.TimeFew: Built.time_few,
     messages.Profile: Built.profile,
     messages.Dissect: Built.dissect,
@@ -350,9 +384,18 @@ def _cores() -> list[int]:
 
 def peak_rss_mib() -> float | None:
     """The peak memory from the kernel; getrusage's includes the parent's size at the fork."""
+    return _memory_mib("VmHWM:")
+
+
+def rss_mib() -> float | None:
+    """The memory now."""
+    return _memory_mib("VmRSS:")
+
+
+def _memory_mib(kind: str) -> float | None:
     try:
         for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
+            if line.startswith(kind):
                 return int(line.split()[1]) / 1024
     except OSError:
         pass

@@ -141,6 +141,7 @@ def texts(log: Log) -> list[str]:
     found: set[str | None] = set()
     for block in log.blocks:
         found |= {block.reason, *block.batch_refusals.values()}
+        found |= set(block.callers_refused.values())
         found |= {block.gpu.name} if block.gpu else set()
         found |= {f"{name}: {value}" for name, value in (block.runs or {}).items()}
     return sorted(filter(None, found))

@@ -74,6 +74,9 @@ class Backend:
     at_once: Mapping[str, int] = field(default_factory=dict)  # most images a call, by variant
     batch: Mapping[str, str] = field(default_factory=dict)  # variant -> the function for batches
 
+    #: Variant -> where its API says that several threads may call one network; "" is all of them.
+    shared: Mapping[str, str] = field(default_factory=dict)
+
     # What it needs.
     library: str = ""  # its API's name, and the package whose version is that of the API
     package: str = ""
@@ -143,6 +146,10 @@ class Backend:
         """Whether a batch is a loop of single calls, which on a GPU says nothing of throughput."""
         one = self.at_once.get(variant) == 1 and variant not in self.batch
         return one and self.device == "gpu"
+
+    def is_shared(self, variant: str) -> bool:
+        """Whether several threads may call one network at once, as its API's documentation says."""
+        return not self.moved and ("" in self.shared or variant in self.shared)
 
     def variables_for(self, threads: int) -> dict[str, str]:
         """The environment variables that its API reads when it is imported.

@@ -98,6 +98,9 @@ ENGINES: tuple[Backend, ...] = (
         own_threads=0,
         library="ONNX Runtime",
         batch={"run": "any_number", "iobinding": "any_number", "extended": "any_number"},
+        shared=dict.fromkeys(
+            ("run", "extended", "int8"), "github.com/microsoft/onnxruntime/issues/114"
+        ),
         variants={
             "run": "InferenceSession.run with NumPy arrays",
             "iobinding": "input and output memory that is bound once",

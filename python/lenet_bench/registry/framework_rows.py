@@ -161,6 +161,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         reduced={"bfloat16": "bfloat16"},
         at_once={"aot": 1},
         batch={"aot": "constants"},
+        shared={"": "docs.jax.dev/en/latest/concurrency.html"},
         variables=_JAX,
         gpu=replace(
             _JAX_GPU,
@@ -190,6 +191,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         reduced={"int8": "int8 weights", "static_int8": "int8", "bfloat16": "bfloat16"},
         at_once={"export": 1, "autotuned": 1},
         batch={"export": "any_number", "autotuned": "any_number"},
+        shared={"torchscript": "pytorch.org/docs: CPU threading and TorchScript inference"},
         compiled=frozenset({"compile", "export", "autotuned", IN_CPP}),
         gpu=replace(
             _TORCH_GPU,
@@ -224,6 +226,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         reduced={"bfloat16": "bfloat16"},
         at_once={"xla": 1, "concrete": 1, "session": 1, "bfloat16": 1},
         batch={"xla": "xla_of_any_number", "concrete": "any_number", "session": "any_number"},
+        shared={"session": "tensorflow/core/public/session.h: concurrent calls to Run()"},
         variables=_TENSORFLOW,
         silencing_variables=_TENSORFLOW_QUIET,
         gpu=_TENSORFLOW_GPU,

@@ -135,6 +135,7 @@ BACKENDS: tuple[Backend, ...] = (
         module="numpy",
         layers=True,
         at_once={"": 16},  # so that the layers between stay in the cache
+        shared={"": "numpy.org/doc/stable/reference/thread_safety.html"},
         library="NumPy",
         package="numpy",
     ),

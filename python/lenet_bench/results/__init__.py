@@ -10,6 +10,7 @@ from .model import (
     Batch,
     Block,
     CacheProbe,
+    Callers,
     ColdStart,
     End,
     Ended,
@@ -24,6 +25,7 @@ from .model import (
     Status,
     Summary,
     Verdict,
+    Way,
 )
 from .read import as_result, disturbed, read_result
 from .statistics import start_medians_us

@@ -1,7 +1,7 @@
 """A result as flat rows, for programs and for tables: figures without the samples behind them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from .model import BackendResult, Result, Summary
@@ -40,6 +40,8 @@ def digest(result: Result) -> dict[str, Any]:
                 **_row(row, result),
                 "images_per_s": {str(batch.size): batch.images_per_s for batch in row.batches},
                 "batch_refusals": dict(row.batch_refusals),
+                "callers": [asdict(one) for one in row.together],
+                "callers_refused": dict(row.callers_refused),
             }
             for row in result.backends
         ],

@@ -83,6 +83,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     beside: Count = 0  # other processes, each of which keeps a core busy
     cold_mb: Count | None = None  # MB read before each call, so that it begins with cold caches
     batches: Annotated[tuple[Some, ...], Few] = ()  # sizes that throughput is measured for
+    callers: Annotated[tuple[Some, ...], Few] = ()  # numbers of callers at once
+    callers_in: Literal["threads", "processes"] = "threads"  # where these are
     apart: bool = False  # whether each call is also taken apart: `why`
     other: Other | UnsetType = UNSET  # what is in LeNet's place
 
@@ -171,6 +173,26 @@ class Batch(Struct, frozen=True, omit_defaults=True):
         return self.size / median(self.samples_ns) * 1e9
 
 
+#: Whether callers share one network, have one each, or a process each.
+Way = Literal["one", "each", "process"]
+
+
+class Callers(Struct, frozen=True, omit_defaults=True):
+    """Calls of so many callers at once."""
+
+    number: Some  # that call
+    way: Way  # one network for all, or one each, or a process each
+    calls_per_s: Number  # of all callers
+    rss_mib: Number | None = None  # of the process, or of all together
+    samples_ns: Samples = ()  # each timed call, of all callers
+    thinned_ns: Thinned = ()  # in a shared file instead: a time, and the number of calls
+
+    @property
+    def calls_ns(self) -> NDArray[np.int64]:
+        """Each timed call."""
+        return _calls_ns(self.samples_ns, self.thinned_ns)
+
+
 class Gpu(Struct, frozen=True, omit_defaults=True):
     """A backend's use of its GPU; null for unknown figures."""
 
@@ -248,6 +270,8 @@ class Block(
     gpu: Gpu | None = None  # what it took of a GPU
     batches: Annotated[tuple[Batch, ...], Few] = ()  # calls with several images, by size
     batch_refusals: Words = {}  # by size, the reason
+    callers: Annotated[tuple[Callers, ...], Few] = ()  # calls of several callers at once
+    callers_refused: Words = {}  # by number and way, the reason
     lines_of_code: Count | None = None  # of its implementation; in its first block
     installed_mib: Number | None = None  # on disk, the packages that a call needs; likewise
     converter_mib: Number | None = None  # further ones, which only write its model; likewise
@@ -298,6 +322,21 @@ class End(Struct, frozen=True):
 
     ended: Ended  # by which rule
     elapsed_s: Number  # all of it
+
+
+@dataclass(frozen=True)
+class Together:
+    """What several callers at once get, from all blocks."""
+
+    number: int  # of callers
+    way: Way
+    calls_per_s: float  # of all callers: the median start's
+    p50_us: float | None  # of a call
+    p99_us: float | None
+    gain: float | None  # in calls a second, over one caller
+    gain_low: float | None
+    gain_high: float | None
+    rss_mib: float | None  # of the process
 
 
 @dataclass(frozen=True)
@@ -369,6 +408,8 @@ class BackendResult:
     file_mib: float | None = None
     batches: tuple[Batch, ...] = ()
     batch_refusals: Mapping[str, str] = field(default_factory=dict)
+    together: tuple[Together, ...] = ()
+    callers_refused: Mapping[str, str] = field(default_factory=dict)
     anatomy: Anatomy | None = None
     blocks: tuple[Block, ...] = ()  # those that were timed and count, by round
     failures: int = 0  # blocks that failed before the last one

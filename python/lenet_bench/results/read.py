@@ -18,6 +18,7 @@ from .model import (
     BackendResult,
     Batch,
     Block,
+    Callers,
     Disturbance,
     Gpu,
     Header,
@@ -25,6 +26,8 @@ from .model import (
     Result,
     Rules,
     Summary,
+    Together,
+    Way,
 )
 from .statistics import (
     FEWEST_STARTS,
@@ -168,6 +171,9 @@ def _row(listed: Listed, every: Sequence[Block]) -> BackendResult:
         file_mib=_last(block.file_mib for block in blocks),
         batches=tuple(batch for batch in _batches(timed) if str(batch.size) not in refused),
         batch_refusals={size: printable(why) for size, why in refused.items()},
+        callers_refused={
+            key: printable(why) for block in blocks for key, why in block.callers_refused.items()
+        },
         anatomy=_last(block.anatomy for block in blocks),
         blocks=tuple(_counting(timed)),
         failures=sum(block.status != "ok" for block in blocks[:-1]),
@@ -256,7 +262,35 @@ def _summarised(row: BackendResult, base: BackendResult | None, header: Header) 
         verdict="baseline" if base and row.name == base.name else verdict,
         **paced,
     )
-    return replace(row, summary=summary)
+    return replace(row, summary=summary, together=tuple(_together(row, rules.seed)))
+
+
+def _together(row: BackendResult, seed: int) -> Iterator[Together]:
+    """What several callers get; the gain is over one, whichever way that one was timed."""
+    found: dict[tuple[int, Way], dict[int, Callers]] = {}
+    for block in row.blocks:
+        for one in block.callers:
+            found.setdefault((one.number, one.way), {})[block.round] = one
+    rates = {key: {n: one.calls_per_s for n, one in own.items()} for key, own in found.items()}
+    alone = next((rates[key] for key in sorted(rates) if key[0] == 1), None)
+    for (number, way), own in sorted(found.items()):
+        if f"{number} {way}" in row.callers_refused:
+            continue
+        rate = median(rates[number, way].values())
+        gain = ratio_interval(rates[number, way], alone, seed) if alone else None
+        low, high = gain or UNBOUNDED
+        calls_us = np.concatenate([one.calls_ns for one in own.values()]) / 1000
+        yield Together(
+            number,
+            way,
+            rate,
+            percentile(calls_us, 50),
+            percentile(calls_us, 99),
+            rate / median(alone.values()) if alone else None,
+            low,
+            high,
+            _most(one.rss_mib for one in own.values()),
+        )
 
 
 def _paced(blocks: Sequence[Block], rules: Rules, within_s: float) -> dict[str, float | None]:

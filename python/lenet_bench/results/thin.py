@@ -8,13 +8,14 @@ stay exactly the same. Of calls at an interval, which are few, all are kept.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from .log import Log
-from .model import SHARED, BackendResult, Batch, Block, Thinned
+from .model import SHARED, BackendResult, Batch, Block, Callers, Thinned, Way
 from .read import settled, unsummarised
 
 Times = NDArray[np.int64]
@@ -32,9 +33,20 @@ def thinned(log: Log) -> Log:
     log = Log(log.header, settled(log.blocks), log.end)
     rows, floor = unsummarised(log)
     paced = bool(log.header.rules.interval_s)
-    edges = {row.name: _edges(row, paced=paced) for row in (*rows, floor)}
+    edges = {
+        row.name: {**_edges(row, paced=paced), **_edges_of_callers(row)} for row in (*rows, floor)
+    }
     blocks = (_block(block, edges[block.backend]) for block in log.blocks)
     return Log(replace(log.header, kind=SHARED), tuple(blocks), log.end)
+
+
+def _edges_of_callers(row: BackendResult) -> dict[tuple[int, Way], set[int]]:
+    """Likewise, by the callers."""
+    calls: dict[tuple[int, Way], list[Times]] = {}
+    for block in row.blocks:
+        for one in block.callers:
+            calls.setdefault((one.number, one.way), []).append(one.calls_ns)
+    return {key: _values(np.concatenate(own), KEPT) for key, own in calls.items()}
 
 
 def _edges(row: BackendResult, *, paced: bool) -> dict[int, set[int]]:
@@ -45,19 +57,25 @@ def _edges(row: BackendResult, *, paced: bool) -> dict[int, set[int]]:
     return batches | {_SINGLE: set(every.tolist()) if paced else _values(every, KEPT)}
 
 
-def _block(block: Block, edges: Mapping[int, set[int]]) -> Block:
+def _block(block: Block, edges: Mapping[Any, set[int]]) -> Block:
     calls = block.calls_ns
     return replace(
         block,
         samples_ns=(),
         thinned_ns=_cells(calls, edges[_SINGLE] | _values(calls, _MEDIAN)),
         quarters_ns=block.first_and_last_ns,
-        batches=tuple(_batch(batch, edges.get(batch.size, set())) for batch in block.batches),
+        batches=tuple(_thinned(batch, edges.get(batch.size, set())) for batch in block.batches),
+        callers=tuple(
+            _thinned(one, edges.get((one.number, one.way), set())) for one in block.callers
+        ),
     )
 
 
-def _batch(batch: Batch, edges: set[int]) -> Batch:
-    return replace(batch, samples_ns=(), thinned_ns=_cells(batch.calls_ns, edges))
+Timed = TypeVar("Timed", Batch, Callers)
+
+
+def _thinned(timed: Timed, edges: set[int]) -> Timed:
+    return replace(timed, samples_ns=(), thinned_ns=_cells(timed.calls_ns, edges))
 
 
 def _values(calls: Times, percents: Iterable[float]) -> set[int]:

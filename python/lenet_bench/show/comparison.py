@@ -11,6 +11,7 @@ from ..results.breakdown import has_experiments
 from ..texts import cell, json_text, printable
 from . import markdown
 from . import why as show_why
+from .callers import by_callers, callers, refusals
 from .columns import (
     LINES,
     OFF,
@@ -140,6 +141,8 @@ def _tables(result: Result) -> Iterator[tuple[str, list[Record], Sequence[Quanti
         rated.sort(key=lambda row: (row in reduced, -float(row["images_per_s"] or 0.0)))
         kind = [PRECISION] if reduced else []
         yield "Images a second by batch:", rated, [*kind, *by_batch(rated)]
+    if called := callers(result):
+        yield "Calls a second of several callers at once:", called, by_callers(called)
 
 
 def _notes(result: Result, named: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -151,6 +154,8 @@ def _notes(result: Result, named: Sequence[str]) -> Iterator[tuple[str, str]]:
     for row in result.backends:
         for size, reason in row.batch_refusals.items():
             yield f"{row.name}: no batch of {size}: {reason}", "yellow"
+    for refused in refusals(result):
+        yield refused, "yellow"
     yield footnote(result), "dim"
     yield tolerant(result) or "", "dim"
     for sentence in (without_median(result), left_out(result.backends)):

@@ -13,6 +13,7 @@ from ...network import LENET
 from ...results import Result
 from ...texts import all_printable, printable
 from .. import columns
+from ..callers import by_callers, callers
 from ..figures import Figure, figures, story
 from ..figures.breakdown import axis, parts, sentences, stacks
 from ..figures.pictures import compiled, library
@@ -69,6 +70,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
     rows, shown = run.rows, story.story(run)
     shown_of = columns.quantities_of(run.result.rules)
     taken = _taken(why) if why.breakdowns else None
+    called = callers(run.result)
     wanted = [*figures(rows, shown, run.taken), *of_sizes]
     specs = {figure.key: figure.spec for figure in wanted}
     specs |= {"why": taken["spec"]} if taken else {}
@@ -88,6 +90,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
         "main": columns.known(shown_of, rows),
         "reduced": columns.known((columns.PRECISION, columns.OFF, *shown_of), run.reduced),
         "batches": columns.by_batch(rows) if run.result.rules.batches else (),
+        "callers": (by_callers(called), called) if called else (),
         "implementations": shown_code(run),
         "data": all_printable(
             {

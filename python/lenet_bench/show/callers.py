@@ -1,0 +1,60 @@
+"""Several callers at once: a table, and what they gain in a sentence."""
+
+from collections.abc import Iterator, Sequence
+
+from .. import units
+from ..results import Result
+from .columns import Quantity
+from .figures.records import Record
+from .sentences import family
+
+WAYS = {"one": "one for all", "each": "one each", "process": "a process each"}
+
+
+def callers(result: Result) -> list[Record]:
+    """A row for each backend and way, with the calls a second by callers."""
+    found: list[Record] = []
+    for backend in result.backends:
+        alone = [one for one in backend.together if one.number == 1]
+        for way, said in WAYS.items():
+            own = [one for one in backend.together if one.way == way and one.number > 1]
+            if not own:
+                continue
+            rates = {f"callers-{one.number}": one.calls_per_s for one in (*alone, *own)}
+            most = own[-1]
+            figures = {key: getattr(most, key) for key in most.__dataclass_fields__}
+            known = {"name": backend.name, "family": family(backend.name), "networks": said}
+            found.append({**known, **rates, **figures})
+    return sorted(found, key=lambda row: -float(row["calls_per_s"]))
+
+
+def by_callers(found: Sequence[Record]) -> list[Quantity]:
+    """The columns; the last ones are of the most callers."""
+    numbers = sorted({int(key[8:]) for row in found for key in row if key.startswith("callers-")})
+    rates = [
+        Quantity(
+            units.counted(number, "caller"),
+            f"callers-{number}",
+            units.count,
+            "calls a second of all",
+            leaves=0 if number in (numbers[0], numbers[-1]) else 5,
+        )
+        for number in numbers
+    ]
+    return [
+        Quantity("networks", "networks", str, "shared, or one for each caller", leaves=0),
+        *rates,
+        Quantity("gain", "gain", units.ratio, "over one caller", leaves=1),
+        Quantity("its interval", "gain_low", units.interval, "95 %", "gain_high", leaves=4),
+        Quantity("p50", "p50_us", units.time, "of a call beside the others", leaves=2),
+        Quantity("p99", "p99_us", units.time, "99 % of these are faster", leaves=3),
+        Quantity("memory", "rss_mib", units.mebibytes, "of the process", leaves=6),
+    ]
+
+
+def refusals(result: Result) -> Iterator[str]:
+    """Why there are no calls of some callers."""
+    for row in result.backends:
+        for key, reason in row.callers_refused.items():
+            _, _, way = key.partition(" ")
+            yield f"{row.name}, networks {WAYS.get(way, way)}: {reason}"

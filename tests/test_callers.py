@@ -1,0 +1,85 @@
+"""Several callers at once."""
+
+import json
+
+import pytest
+import scratch_backends as scratch
+from lenet_bench import CompareOptions, compare
+from lenet_bench.cli import run as run_here
+from lenet_bench.results import as_result, digest, read_log, read_result
+from lenet_bench.results.thin import thinned
+from lenet_bench.show.figures.records import as_run
+from lenet_bench.show.page import page
+
+NUMBERS = (1, 2, 4)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """A run of a backend that is safe for several callers, and of two that are not."""
+    factories = (scratch.Waits, scratch.WrongTogether, scratch.DiesTogether)
+    output = tmp_path_factory.mktemp("callers") / "result.jsonl"
+    entries = tuple(scratch.entry(one, is_shared=True) for one in factories)
+    compare(CompareOptions(entries, rounds=2, callers=NUMBERS, output=output))
+    return output
+
+
+@pytest.fixture(scope="module")
+def result(file):
+    return read_result(file)
+
+
+def test_callers_that_wait_gain_as_many_calls(result):
+    ways = {(one.number, one.way): one for one in result.backend("Waits").together}
+    assert set(ways) == {(1, "each"), (2, "one"), (2, "each"), (4, "one"), (4, "each")}
+    assert ways[1, "each"].gain == 1
+    assert min(ways[4, way].gain for way in ("one", "each")) > 1.3, "they do not wait in turn"
+    assert ways[4, "each"].p50_us > 5000
+    assert ways[4, "each"].rss_mib
+
+
+def test_who_fails_beside_others_keeps_its_row(result):
+    wrong, dies = result.backend("WrongTogether"), result.backend("DiesTogether")
+    assert (wrong.status, dies.status) == ("ok", "ok")
+    assert wrong.callers_refused["2 one"].startswith("wrong under 2 callers: its probabilities")
+    assert [one.number for one in wrong.together] == [1]
+    assert "killed by SIGKILL" in dies.callers_refused["4 one"]
+    assert {one.number for one in dies.together} == {1, 2}
+
+
+def test_what_is_shared_gives_the_same_figures(file, result):
+    shared = as_result(thinned(read_log(file)))
+    assert digest(shared)["backends"] == digest(result)["backends"]
+
+
+def test_calls_a_second_are_printed_by_callers(tmp_path, capsys):
+    words = ["compare", "numpy", "fused", "--callers", "1,2", "--rounds", "1"]
+    assert run_here([*words, "-o", str(tmp_path / "r.jsonl")]) == 0
+    _, _, table = capsys.readouterr().out.partition("of several callers")
+    assert "one for all" in table
+    assert "one each" in table
+    assert run_here([*words, "-o", str(tmp_path / "r.jsonl"), "--json"]) == 0
+    rows = {one["name"]: one for one in json.loads(capsys.readouterr().out)["backends"]}
+    assert {one["way"] for one in rows["numpy"]["callers"]} == {"one", "each"}
+    assert {one["way"] for one in rows["fused"]["callers"]} == {"each"}, "fused is not shared"
+
+
+def test_callers_in_processes_have_a_network_and_memory_each():
+    options = CompareOptions(("numpy",), rounds=1, callers=(1, 2), callers_in="processes")
+    (row,) = compare(options).backends
+    alone, two = row.together
+    assert (alone.way, two.way, two.number) == ("each", "process", 2)
+    assert (two.rss_mib or 0) > 1.5 * (alone.rss_mib or 0) > 0
+    assert two.calls_per_s > 0
+
+
+def test_the_page_has_calls_a_second_by_callers(result):
+    drawn = page([as_run("r.jsonl", result)])
+    _, _, table = drawn.partition('<table id="callers"')
+    assert "one for all" in table.partition("</table>")[0]
+
+
+@pytest.mark.parametrize("asked", ["0", "1,,2", "10000"])
+def test_a_number_that_is_none_is_refused(asked, capsys):
+    assert run_here(["compare", "numpy", "--callers", asked]) == 2
+    assert "numbers from 1" in capsys.readouterr().err
