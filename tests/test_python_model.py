@@ -136,6 +136,28 @@ def test_a_function_for_jax_is_called_as_lenet_is(measured, code):
     assert not reasons(rows)
 
 
+CALLED = """
+import sys
+import numpy as np
+from lenet_bench.subjects.by_example import ONE
+from lenet_bench.subjects.python_model import PythonJax
+from lenet_bench.weights import Weights
+given = {"x": np.ones((2, 4), np.float32)}
+PythonJax(sys.argv[1], outputs=ONE).build("jax", 1, Weights({}), given)
+print(sys.modules["model"].is_asynchronous)
+"""
+
+
+@needs("jax")
+def test_a_file_that_computes_finds_jax_as_lenet_does(tmp_path):
+    asked = "is_asynchronous = jax.config.read('jax_cpu_enable_async_dispatch')\n"
+    file = of(tmp_path, OF_JAX.replace("w =", f"{asked}w ="))
+    done = subprocess.run(
+        [sys.executable, "-c", CALLED, file], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
+
+
 @needs("keras")
 @pytest.mark.slow
 def test_a_keras_model_has_the_same_weights_on_each_framework(measured):

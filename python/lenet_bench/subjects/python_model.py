@@ -116,11 +116,10 @@ class PythonJax(PythonModel, ByExample):
     def in_place(self, placing: Placing) -> dict[str, Any]:
         import jax
 
+        # As the backend has it; JAX asks for it when it first computes, which loading may do.
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
         model, first = placing.load(), placing.first
         alone = len(first) == 1
-
-        def prepared(_: Any) -> None:
-            jax.config.update("jax_cpu_enable_async_dispatch", False)  # as the backend has it
 
         def lenet(_: Any, given: Any) -> Any:
             return self.answer(model, {name: given if alone else given[name] for name in first})
@@ -131,7 +130,7 @@ class PythonJax(PythonModel, ByExample):
         def on_arrays(program: Any) -> Any:
             return lambda given: [*map(np.array, jax.tree.leaves(program(given)))]
 
-        placed = {"load": prepared, "lenet": lenet, "example": example}
+        placed = {"load": lambda _: None, "lenet": lenet, "example": example}
         return placed if self.outputs == ONE else {**placed, "on_arrays": on_arrays}
 
 
