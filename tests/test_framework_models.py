@@ -145,6 +145,22 @@ def test_a_file_with_other_inputs_than_the_models_costs_its_engine(folder):
     assert engine.reason.endswith("where the model has 1")
 
 
+def test_openvino_reads_what_it_converted_in_float32(folder):
+    pytest.importorskip("openvino")
+    rows = ("openvino", "openvino:tensors")
+    result, told = measured(folder / "several.keras", *rows)
+    assert {row.name: row.reason for row in result.backends if row.status != "ok"} == {}
+    assert all(row.difference < 1e-5 for row in result.backends)
+    assert [one for one in told if one.startswith("converting")] == [
+        "converting several.keras to OpenVINO's form"
+    ]
+    weights = 4 * result.rules.placed.parameters
+    assert all(row.file_mib * 2**20 > weights for row in result.backends)
+    again, _ = measured(folder / "several.keras", "openvino")
+    assert again.backend("openvino").status == "ok"
+    assert again.backend("openvino").conversion_s == result.backend("openvino").conversion_s
+
+
 @pytest.mark.slow
 def test_inputs_and_outputs_keep_their_places(folder):
     """Whose names are in another order than the alphabet's."""
@@ -157,7 +173,7 @@ def test_inputs_and_outputs_keep_their_places(folder):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["saved", "several"])
 def test_a_saved_model_runs_on_tensorflows_calls_and_converted(folder, name):
-    engines = installed("onnxruntime", "litert")
+    engines = installed("onnxruntime", "litert", "openvino")
     result, _ = measured(folder / name, *TENSORFLOW, SESSION, *engines)
     failed = {row.name: row.reason for row in result.backends if row.status != "ok"}
     several = {SESSION: f"{SESSION} is asked of a model with one input and one output"}
@@ -236,13 +252,16 @@ def test_every_row_has_a_program(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_the_lines_to_copy_run(folder, tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [(name, "saved" if name.startswith("tensorflow") else "small.keras") for name in PROGRAMS]
+    + [("openvino", name) for name in ("saved", "several", "several.keras")],
+)
+def test_the_lines_to_copy_run(folder, tmp_path, name, file):
     package = PACKAGES.get(name) or PACKAGES.get(name.partition(":")[0])
     if package:
         pytest.importorskip(package)
-    model = folder / ("saved" if name.startswith("tensorflow") else "small.keras")
-    run_lines(own_model(model).program(name, 1), tmp_path)
+    run_lines(own_model(folder / file).program(name, 1), tmp_path)
 
 
 def run_lines(text, folder):
@@ -284,10 +303,12 @@ def get_args():
     ("framework", "name"),
     [("torch", name) for name in ("torch", "torch:contiguous", "torch:compile", "torch:export")]
     + [("torch", name) for name in ("torch:autotuned", "torch:torchscript", "onnxruntime")]
-    + [("jax", "jax"), ("jax", "jax:aot")],
+    + [("torch", "openvino"), ("torch", "executorch"), ("jax", "jax"), ("jax", "jax:aot")],
 )
 def test_the_lines_of_a_model_py_run(tmp_path, framework, name):
     pytest.importorskip(framework)
+    if name in ("openvino", "executorch"):
+        pytest.importorskip(name)
     model = tmp_path / "own.py"
     model.write_text(MODULE if framework == "torch" else FUNCTION)
     run_lines(own_model(model).program(name, 1), tmp_path)

@@ -11,7 +11,7 @@ from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.judged import Judged, prepared
 from lenet_bench.measure.options import CompareOptions, Entry
 from lenet_bench.measure.start import Failed, conditions
-from lenet_bench.models.callers import CALLERS, Model
+from lenet_bench.models.callers import CALLERS, GIVEN, Model
 from lenet_bench.registry import find, is_installed
 from lenet_bench.subjects.model import ModelFile, unsupported
 
@@ -107,7 +107,7 @@ def input_names(file):
     return [one["name"] for one in sorted(details, key=lambda one: -one["shape"][1])]
 
 
-READERS = [(suffix, name) for suffix in CALLERS for name in CALLERS[suffix]]
+READERS = [(suffix, name) for suffix in GIVEN for name in CALLERS[suffix]]
 
 
 def known_of(options):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.process import Child, same_modules
+from lenet_bench.registry import find, is_installed
 from lenet_bench.subjects import python_model
 from lenet_bench.subjects.by_example import ByExample
 from lenet_bench.subjects.formats import own_model
@@ -44,6 +45,16 @@ class Parts(torch.nn.Module):
     def forward(self, x, ids, *, scale):
         y = self.layer(x) * scale + self.table(ids)
         return {"y": y, "others": [y.sum(0), ids * 2]}
+"""
+UNKNOWN = """
+import torch
+class Unknown(torch.nn.Module):
+    def forward(self, x):
+        return torch.linalg.qr(x)
+def get_model():
+    return Unknown()
+def get_args():
+    return (torch.ones(4, 4),)
 """
 OF_JAX = """
 import jax, numpy as np
@@ -113,6 +124,28 @@ def test_a_module_is_converted_for_engines(measured, code, function):
     rows = measured(code, "onnxruntime", function=function)
     assert not reasons(rows)
     assert rows["onnxruntime"]["conversion_s"] > 0
+
+
+@needs("torch")
+@pytest.mark.parametrize("engine", ["openvino", "executorch"])
+@pytest.mark.parametrize(("code", "function"), [(LAYER, ""), (SEVERAL, ":mine")])
+def test_an_engine_converts_a_module_itself(measured, engine, code, function):
+    if not is_installed(find(engine)[0]):
+        pytest.skip(f"{engine} is not installed")
+    rows = measured(code, engine, function=function)
+    assert not reasons(rows)
+    assert rows[engine]["conversion_s"] > 0
+    assert rows[engine]["file_mib"] > 0
+
+
+@needs("torch")
+def test_what_openvino_does_not_convert_is_its_row_only(measured):
+    pytest.importorskip("openvino")
+    rows = measured(UNKNOWN, "torch", "openvino")
+    assert rows["torch"]["status"] == "ok"
+    assert rows["openvino"]["status"] == "unsupported"
+    said = "its conversion to OpenVINO's form failed: No conversion rule found for operations: "
+    assert reasons(rows)["openvino"].startswith(said)
 
 
 @needs("torch")

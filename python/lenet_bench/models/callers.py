@@ -33,6 +33,7 @@ class Model:
     inputs: Inputs
     outputs: tuple[str, ...]
     places: tuple[int, ...] = ()  # of the outputs that are asked for, where the order is another
+    weights: Path | None = None  # where a second file has them
 
     @property
     def content(self) -> bytes:
@@ -90,7 +91,13 @@ def _openvino(model: Model, threads: int) -> Any:
     from ..backends.openvino import load
 
     shapes = dict(enumerate(array.shape for array in model.inputs.values()))
-    return load(str(model.path), threads, shapes).create_infer_request()
+    with tempfile.TemporaryDirectory() as folder:
+        file = model.path
+        if model.weights:  # which it finds by the file's name
+            file = Path(folder) / "model.xml"
+            file.symlink_to(model.path)
+            file.with_suffix(".bin").symlink_to(model.weights)
+        return load(str(file), threads, shapes).create_infer_request()
 
 
 def openvino(model: Model, threads: int) -> Call:
@@ -349,9 +356,30 @@ def tflite_micro(model: Model) -> Call:
     return call
 
 
+def executorch(model: Model, threads: int) -> Call:
+    import torch
+
+    from ..backends.executorch import Runtime, _unsafe_reset_threadpool
+
+    _unsafe_reset_threadpool(threads)
+    program = Runtime.get().load_program(model.path)
+    method = program.load_method("forward")
+    method.program = program  # as in the backend's file
+
+    def call(inputs: Inputs) -> list[Array]:
+        outputs = method.execute([torch.from_numpy(array) for array in inputs.values()])
+        return [output.numpy() for output in outputs]
+
+    return call
+
+
+GIVEN = (".onnx", ".tflite")  # what --model takes; the others are converted from a framework's
 #: By the file's suffix: the function of each backend and variant that reads such a file. Engines
 #: that take little disk come first; with TFLite Micro alone nothing here reads the file's inputs.
+#: For an engine in two of them a framework's model is converted to the first.
 CALLERS: dict[str, dict[str, Callable[..., Call]]] = {
+    ".xml": {"openvino": openvino, "openvino:tensors": openvino_tensors},
+    ".pte": {"executorch": executorch},
     ".onnx": {
         "tract": tract,
         "mnn": mnn,

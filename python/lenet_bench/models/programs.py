@@ -111,5 +111,6 @@ def _filled(
         "FEED": f"{{{feed}}}",
         "LIST": f"[{', '.join(fed.values())}]",
         "SHAPES": f"[{shapes}]",
+        "SIZES": repr({name: shape for name, (_, shape) in forms.items()}),
     }
     return re.sub(rf"\b({'|'.join(words)})\b", lambda word: words[word[0]], lines)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import LenetBenchError
+from ..models.callers import GIVEN
 from .keras_file import KerasFile
 from .model import ModelFile, OwnModel
 from .python_model import python_model, split
@@ -66,7 +67,7 @@ def _kind_of(file: Path) -> Any:
             f"{file} is a pickle, which runs code of its own and does not say what it computes; "
             "give a model.py whose get_model() returns the model: --model model.py"
         )
-    if suffix in (".onnx", ".tflite"):
+    if suffix in GIVEN:
         return partial(ModelFile, suffix=suffix)
     return KerasFile if suffix in (".keras", ".h5") else None
 

@@ -7,6 +7,7 @@ it can. Each conversion is a process, too; what it makes is kept in the user's c
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -28,12 +29,12 @@ from ..installed import installed_version
 from ..models.callers import CALLERS, MODEL, Model
 from ..models.reader import Read, Sizes, arrays_of, with_inputs
 from ..networks.memory import limit_memory
-from ..process import Child, Died, Parent, same_modules
+from ..process import Child, Died, Parent
 from ..registry import Backend, Device, Network, check_needs, find, is_installed, why_absent
 from ..registry.adapter import Adapter
 from ..registry.backend import ON_GPU
 from ..registry.building import build
-from ..registry.environments import interpreter, variables
+from ..registry.environments import environments, interpreter, variables
 from ..registry.rows import BACKENDS
 from ..units import counted
 from ..weights import Weights
@@ -48,7 +49,9 @@ Inputs = Mapping[str, Array]
 _CONVERT_S = 300.0
 _MOST_KEPT = 4 << 30  # bytes of converted models in the cache
 _ROUNDED = 10  # times float32's own error may a backend be off
-_CALLED = {".onnx": "ONNX", ".tflite": "TFLite"}
+_CALLED = {".xml": "OpenVINO's form", ".pte": "ExecuTorch", ".onnx": "ONNX", ".tflite": "TFLite"}
+_FILES = {".xml": (".xml", ".bin")}  # what a conversion writes, where that is not one file
+_CONVERTED_BY = {".pte": ("executorch",)}  # where it is not by the process that reads the model
 
 
 class Placing(NamedTuple):
@@ -63,7 +66,7 @@ class Placing(NamedTuple):
 class FrameworkModel(OwnModel):
     """A model that one framework reads. What it does with it, each format says in its own file."""
 
-    #: Its form for each kind of engine: the file, its inputs, its outputs, or why there is none.
+    #: Its form for each kind of engine: files, inputs, outputs and places, or why there is none.
     converted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     framework: ClassVar[str]  # its name in sentences
@@ -72,7 +75,7 @@ class FrameworkModel(OwnModel):
     lacks: ClassVar[tuple[str, ...]] = ()
     is_block: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]]  # whose versions decide what a conversion makes
-    formats: ClassVar[tuple[str, ...]] = (".onnx", ".tflite")
+    formats: ClassVar[tuple[str, ...]] = (".xml", ".onnx", ".tflite")
 
     # In a process that has the framework:
 
@@ -169,75 +172,76 @@ class FrameworkModel(OwnModel):
         return sha256_of(self.path)
 
     def reader(self) -> Child:
-        return self._child("serve_reading")
+        return self._child("serve_reading", self._reader())
 
     def question(self) -> Any:
         return sent(self)
 
-    def _child(self, function: str) -> Child:
-        """A process of the first of the backends that read it that is installed."""
-        able = [name for name in self.read_by if is_installed(find(name)[0])]
+    def _reader(self, kind: str = "") -> Backend:
+        """The first of the backends that read it, or convert it to this, that is installed."""
+        readers = _CONVERTED_BY.get(kind, self.read_by)
+        able = [name for name in readers if is_installed(find(name)[0])]
         if not able:
-            needs = why_absent(self.read_by[0])
+            needs = why_absent(readers[0])
             raise LenetBenchError(f"{self.path.name} is read by {self.framework}, but {needs}")
-        row, _ = find(able[0])
+        return find(able[0])[0]
+
+    def _child(self, function: str, row: Backend) -> Child:
         return Child(
             f"{__name__}:{function}",
             printed="dropped",
             python=interpreter(row),
-            variables={**variables(row, 1), **same_modules()},
+            variables=variables(row, 1),
         )
 
     def suffix_for(self, name: str) -> str:
-        return next(iter(self._formats_of(name)), "")
-
-    def _formats_of(self, name: str) -> list[str]:
-        if self.is_own(name):
-            return []
-        return [kind for kind in self.formats if name.removesuffix(ON_GPU) in CALLERS[kind]]
+        engine = name.removesuffix(ON_GPU)
+        kinds = (kind for kind in self.formats if engine in CALLERS[kind])
+        return "" if self.is_own(name) else next(kinds, "")
 
     def _conversions(self, run: Run, inputs: Inputs) -> dict[str, dict[str, Any]]:
         """What the engines that are measured need, each made once."""
         made: dict[str, dict[str, Any]] = {}
         for name in run.backends:
-            if not is_installed(find(name)[0].for_a_file):
-                continue
-            for kind in self._formats_of(name):
-                if kind not in made:
-                    run.tell(f"converting {self.path.name} to {_CALLED[kind]}")
-                    made[kind] = self._converted(kind, run, inputs)
-                if "path" in made[kind]:
-                    break
+            kind = self.suffix_for(name)
+            if kind and kind not in made and is_installed(find(name)[0].for_a_file):
+                run.tell(f"converting {self.path.name} to {_CALLED[kind]}")
+                made[kind] = self._converted(kind, run, inputs)
         return made
 
     def _converted(self, kind: str, run: Run, inputs: Inputs) -> dict[str, Any]:
-        """The file, from the cache or made; or the sentence why there is none."""
-        versions = [f"{one} {installed_version(one)}" for one in self.packages]
+        """The files, from the cache or made; or the sentence why there are none."""
+        row, suffixes = self._reader(kind), _FILES.get(kind, (kind,))
+        pins = environments()[row.environment].pins.read_text() if row.environment else ""
+        packages = *self.packages, "openvino", "executorch"
+        versions = [f"{one} {installed_version(one)}" for one in packages]
         forms = [f"{name} {array.dtype} {array.shape}" for name, array in inputs.items()]
-        files = sorted({getfile(one) for one in type(self).__mro__[:-1]})
-        sources = [Path(file).read_text() for file in files]
-        key = "\0".join([self.sha256, kind, *sources, *versions, *forms])
+        code = sorted({getfile(one) for one in type(self).__mro__[:-1]})
+        sources = [Path(file).read_text() for file in code]
+        key = "\0".join([self.sha256, kind, *sources, *versions, pins, *forms])
         stem = re.sub(r"\W", "_", self.path.stem)[:60]
         name = f"{stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
-        about, file = kept("converted", name, ".json"), kept("converted", name, kind)
-        if about and file:
-            return {**json.loads(about.read_bytes()), "path": str(file)}
+        about, *files = (kept("converted", name, one) for one in (".json", *suffixes))
+        if about and all(files):
+            return {**json.loads(about.read_bytes()), "files": [*map(str, files)]}
         seconds = max(0.0, min(_CONVERT_S, run.until_s - monotonic()))
         try:
             with (
                 TemporaryDirectory() as folder,
-                closing(self._child("serve_conversion")) as child,
+                closing(self._child("serve_conversion", row)) as child,
             ):
                 target = Path(folder) / f"model{kind}"
                 known = child.answer((sent(self), str(target), inputs), seconds)
+                parts = [target.with_suffix(one).read_bytes() for one in suffixes]
+                known["bytes"] = sum(map(len, parts))
                 prune("converted", _MOST_KEPT)
                 keep("converted", name, json.dumps(known).encode(), ".json")
-                path = keep("converted", name, target.read_bytes(), kind)
+                files = [keep("converted", name, *one) for one in zip(parts, suffixes, strict=True)]
         except Died as death:
             return {"refused": f"its conversion to {_CALLED[kind]} failed: {death.sentence}"}
         except LenetBenchError as error:
             return {"refused": str(error), "missing": isinstance(error, Unavailable)}
-        return {**known, "path": str(path)}
+        return {**known, "files": [*map(str, files)]}
 
     def _costs(self, run: Run) -> dict[str, dict[str, float]]:
         """Of the backends that are measured: what the conversion for them took."""
@@ -245,17 +249,16 @@ class FrameworkModel(OwnModel):
         return {
             name: {"conversion_s": made["seconds"], "file_mib": made["bytes"] / 2**20}
             for name, made in found.items()
-            if made and "path" in made
+            if made and "files" in made
         }
 
     def _route(self, name: str) -> Mapping[str, Any] | None:
         """The conversion that this backend reads; None for a call of the framework's own."""
-        made = [self.converted[kind] for kind in self._formats_of(name) if kind in self.converted]
-        return next((one for one in made if "path" in one), made[0] if made else None)
+        return self.converted.get(self.suffix_for(name))
 
     def as_taken(self, name: str, inputs: Any) -> Any:
         route = self._route(name)
-        if route is None or "path" not in route:
+        if route is None or "files" not in route:
             return inputs
         return [
             {given: one[own].astype(kind, copy=False) for own, given, kind in route["inputs"]}
@@ -270,10 +273,11 @@ class FrameworkModel(OwnModel):
         route = self._route(name)
         if route is None:
             raise Unsupported(f"{name} takes no {self.kind}")
-        if "path" not in route:
+        if "files" not in route:
             raise (Unavailable if route.get("missing") else Unsupported)(route["refused"])
-        path = Path(route["path"])
-        model = Model(path, path, first, tuple(route["outputs"]), tuple(route["places"]))
+        path, *beside = map(Path, route["files"])
+        ends = tuple(route["outputs"]), tuple(route["places"])
+        model = Model(path, path, first, *ends, *beside)
         return place(name, model, threads)
 
     def together(self, inputs: Sequence[Inputs]) -> Inputs:
@@ -409,6 +413,7 @@ def _right(subject: FrameworkModel, model: Any, inputs: Sequence[Inputs]) -> dic
 def serve_conversion(parent: Parent) -> None:
     """Convert the model that the parent names."""
     limit_memory()
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # it reports conversions
     message, file, inputs = parent.hear()
     subject, target = received(message), Path(file)
     assert isinstance(subject, FrameworkModel)
@@ -426,26 +431,38 @@ def serve_conversion(parent: Parent) -> None:
                 "pip install 'lenet-bench[convert]'"
             ) from None
         except Exception as error:
-            raise Unsupported(
-                f"{subject.framework} does not convert it to {_CALLED[target.suffix]}: "
-                f"{first_line(error)}"
-            ) from None
+            said = f"its conversion to {_CALLED[target.suffix]} failed: {first_line(error)}"
+            raise Unsupported(said) from None
         seconds = perf_counter() - began
-        return {
-            **_ends(target, list(inputs)),
-            "seconds": seconds,
-            "bytes": target.stat().st_size,
-        }
+        return {**_ends(target, inputs, subject.outputs), "seconds": seconds}
 
     parent.answer(converted)
 
 
-def _ends(file: Path, names: list[str]) -> dict[str, Any]:
+def to_openvino(model: Any, inputs: Inputs, target: Path) -> None:
+    """By OpenVINO itself, which rounds weights to float16 unless told otherwise."""
+    import openvino
+
+    shapes = {name: array.shape for name, array in inputs.items()}
+    try:
+        converted = openvino.convert_model(model, input=shapes or None)
+    except Exception as error:  # its first lines are places in its sources
+        raise RuntimeError(str(error).rpartition("Summary:\n-- ")[2]) from None
+    openvino.save_model(converted, target, compress_to_fp16=False)
+
+
+def _ends(file: Path, inputs: Inputs, outputs: Sequence[str]) -> dict[str, Any]:
     """The inputs and outputs of a converted model by the file's names, in the file's order.
 
     With each input come the model's own name for it and its type; `places` are those of the
-    model's outputs.
+    model's outputs, of which it has the given names.
     """
+    names = list(inputs)
+    if file.suffix == ".pte":  # which has none, and the model's order
+        ends = [(name, name, array.dtype.str) for name, array in inputs.items()]
+        return {"inputs": ends, "outputs": [*outputs], "places": []}
+    if file.suffix == ".xml":
+        return _ends_of_openvino(file, names, outputs)
     if file.suffix == ".onnx":
         import onnx
 
@@ -475,6 +492,22 @@ def _ends(file: Path, names: list[str]) -> dict[str, Any]:
         "inputs": _by_own_names(given, names),
         "outputs": outputs,
         "places": [outputs.index(one["name"]) for _, one in answered],
+    }
+
+
+def _ends_of_openvino(file: Path, names: list[str], outputs: Sequence[str]) -> dict[str, Any]:
+    """The same; each end has several names there, or none."""
+    from openvino import Core
+
+    read = Core().read_model(file)
+    given = [(one.any_name, one.element_type.to_dtype().str) for one in read.inputs]
+    ends = [(name, name, kind) for name, kind in given]
+    found = [one.names for one in read.outputs]
+    places = [number for name in outputs for number, own in enumerate(found) if name in own]
+    return {
+        "inputs": _by_own_names(ends, names),
+        "outputs": [*outputs],
+        "places": places if len(places) == len(outputs) else [],
     }
 
 

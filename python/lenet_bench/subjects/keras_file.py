@@ -10,7 +10,15 @@ import numpy as np
 
 from ..errors import LenetBenchError, first_line
 from ..models.reader import Read, Sizes, agreed, check_memory, spelled
-from .framework_model import Array, FrameworkModel, Inputs, Placing, as_list, in_float64
+from .framework_model import (
+    Array,
+    FrameworkModel,
+    Inputs,
+    Placing,
+    as_list,
+    in_float64,
+    to_openvino,
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,10 @@ class KerasFile(FrameworkModel):
     def convert(self, model: Any, inputs: Inputs, target: Path) -> None:
         import keras
 
+        if target.suffix == ".xml":
+            whole = keras.Model(model.inputs, model.outputs)  # it takes no Sequential
+            to_openvino(whole, inputs, target)
+            return
         specs = {
             name: keras.InputSpec(dtype=array.dtype.name, shape=array.shape, name=name)
             for name, array in inputs.items()

@@ -12,7 +12,7 @@ from ..errors import LenetBenchError, Unsupported, first_line
 from ..models.reader import Read, Sizes, agreed, check_memory, spelled
 from ..registry import Network, find
 from ..weights import Weights
-from .framework_model import Array, FrameworkModel, Inputs, Placing, as_list
+from .framework_model import Array, FrameworkModel, Inputs, Placing, as_list, to_openvino
 from .model import sha256_of
 
 _SERVING = "serving_default"
@@ -82,6 +82,9 @@ class SavedModel(FrameworkModel):
         return [one.numpy() for one in _in_order(model(**given))]
 
     def convert(self, model: Any, inputs: Inputs, target: Path) -> None:
+        if target.suffix == ".xml":
+            to_openvino(self.file, inputs, target)
+            return
         import tensorflow as tf
 
         specs = [tf.TensorSpec(array.shape, array.dtype, name) for name, array in inputs.items()]

@@ -14,7 +14,7 @@ from ..errors import LenetBenchError, Unavailable, first_line
 from ..models.reader import check_memory, spelled
 from ..registry import Backend
 from .by_example import ONE, ByExample, Taken, arrays, is_array
-from .framework_model import Array, Inputs, Placing, as_list, in_float64
+from .framework_model import Array, Inputs, Placing, as_list, in_float64, to_openvino
 
 _COMPILED = "/data/aotinductor/"  # in the archive of an AOTInductor package
 _PICKLED = ("/custom_obj", "/opaque_obj")  # in the archive of a program
@@ -28,6 +28,7 @@ class TorchModel(ByExample):
     modules: ClassVar[tuple[str, ...]] = ("torch",)
     read_by: ClassVar[tuple[str, ...]] = ("torch",)
     packages: ClassVar[tuple[str, ...]] = ("torch", "onnxscript", "litert-torch")
+    formats: ClassVar[tuple[str, ...]] = (".xml", ".pte", ".onnx", ".tflite")
 
     kind: ClassVar[str] = "PyTorch module"
     format: ClassVar[str] = "torch model.py"
@@ -65,6 +66,10 @@ class TorchModel(ByExample):
             names = [*inputs]
             more = {"input_names": names, "external_data": False, "verbose": False}
             torch.onnx.export(module, (values,), str(target), dynamo=True, **more)
+            return
+        if target.suffix in (".xml", ".pte"):
+            convert = _to_executorch if target.suffix == ".pte" else to_openvino
+            convert(torch.export.export(module, (values,)), {}, target)
             return
         try:
             litert_torch = import_module("litert_torch")
@@ -184,6 +189,14 @@ class CompiledPackage(TorchModel):
             return on_arrays(called, device)
 
         return {"export": export}
+
+
+def _to_executorch(program: Any, _: Inputs, target: Path) -> None:
+    """What XNNPACK has is delegated to it, as in LeNet's program."""
+    from ..backends.executorch import XnnpackPartitioner, to_edge_transform_and_lower
+
+    lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    target.write_bytes(lowered.to_executorch().buffer)
 
 
 def on_arrays(model: Callable[[Any], Any], device: str) -> Callable[[Any], list[Array]]:
