@@ -39,6 +39,8 @@ both = layers.Concatenate()([layers.Dense(5)(a), b])
 several = keras.Model([a, b], [layers.Dense(3, name="z")(both), layers.Dense(2, name="y")(both)])
 several.save(f"{folder}/several.keras")
 several.export(f"{folder}/several", verbose=False)
+scores, boxes = layers.Dense(3)(both), layers.Dense(2)(both)
+keras.Model({"b": a, "a": b}, {"scores": scores, "box2": boxes}).save(f"{folder}/named.keras")
 
 
 scaled = [keras.Input((4,)), layers.Normalization(mean=[1.0] * 4, variance=[2.0] * 4)]
@@ -162,12 +164,13 @@ def test_openvino_reads_what_it_converted_in_float32(folder):
 
 
 @pytest.mark.slow
-def test_inputs_and_outputs_keep_their_places(folder):
+@pytest.mark.parametrize(("name", "order"), [("several", ["b", "a"]), ("named", ["a", "b"])])
+def test_inputs_and_outputs_keep_their_places(folder, name, order):
     """Whose names are in another order than the alphabet's."""
     engines = installed("onnxruntime", "litert", "openvino")
-    result, _ = measured(folder / "several.keras", *KERAS, *engines)
+    result, _ = measured(folder / f"{name}.keras", *KERAS, *engines)
     assert [(row.name, row.reason) for row in result.backends if row.status != "ok"] == []
-    assert list(result.rules.placed.inputs) == ["b", "a"]
+    assert list(result.rules.placed.inputs) == order
 
 
 @pytest.mark.slow

@@ -364,9 +364,9 @@ def in_float64(inputs: Inputs) -> Inputs:
 
 
 def as_list(outputs: Any) -> list[Any]:
-    """The outputs in order, of a model with one or several."""
+    """The outputs of a model with one or several, in order; named ones in the alphabet's."""
     if isinstance(outputs, Mapping):
-        return [part for one in outputs.values() for part in as_list(one)]
+        return [part for name in sorted(outputs, key=str) for part in as_list(outputs[name])]
     if isinstance(outputs, (list, tuple)):
         return [part for one in outputs for part in as_list(one)]
     return [outputs]
@@ -486,7 +486,8 @@ def _ends(file: Path, inputs: Inputs, outputs: Sequence[str]) -> dict[str, Any]:
         return {"inputs": _by_own_names(ends, names), "outputs": outputs, "places": []}
     runner = read.get_signature_runner()
     found = {one["name"]: name for name, one in runner.get_input_details().items()}
-    answered = sorted(runner.get_output_details().items(), key=lambda one: _numbers(one[0]))
+    named = runner.get_output_details().items()
+    answered = sorted(named, key=lambda one: (re.sub(r"\d", "", one[0]), _numbers(one[0])))
     given = [(found[name], name, kind) for name, kind in details.items()]
     return {
         "inputs": _by_own_names(given, names),
