@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from ..errors import LenetBenchError, Unavailable, Unsupported, without_places
-from ..models.callers import CALLERS, GIVEN, Model
+from ..models.callers import CALLERS, Model
 from ..models.programs import program
 from ..networks.memory import limit_memory
 from ..process import Child, Died
