@@ -77,6 +77,7 @@ def test_the_page_has_calls_a_second_by_callers(result):
     drawn = page([as_run("r.jsonl", result)])
     _, _, table = drawn.partition('<table id="callers"')
     assert "one for all" in table.partition("</table>")[0]
+    assert "What do several callers get?" in drawn
 
 
 @pytest.mark.parametrize("asked", ["0", "1,,2", "10000"])

@@ -58,12 +58,12 @@ def _dot(line: str, one: Sized) -> Record:
 
 
 def _ends(lines: Sequence[Record], step: float) -> list[Record]:
-    """The end of each line, and beside it the place of its name, above the one below it."""
-    found, at = [], 0.0
-    for row in sorted({row["line"]: row for row in lines}.values(), key=lambda row: row["ratio"]):
-        at = max(row["ratio"], at * step)
-        found.append(row | {"kind": "end", "beside": row["macs"] * _ROOM, "at": at})
-    return found
+    """The end of each line, and beside it the place of its name."""
+    ends = {row["line"]: row for row in lines}.values()
+    return [
+        row | {"kind": "end", "beside": row["macs"] * _ROOM}
+        for row in vega.apart(ends, "ratio", step)
+    ]
 
 
 def _axis(rows: Sequence[Record], field: str, scale: str, title: str, spell: str) -> Spec:

@@ -4,6 +4,7 @@ Colours are CSS variables, so a drawn figure follows the page's theme and prints
 being redrawn.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..sentences import FAMILIES
@@ -94,6 +95,14 @@ def logarithmic(field: str, scale: str, title: str | None, spell: str) -> Spec:
             "labelOverlap": False,
         },
     }
+
+
+def apart(rows: Iterable[Spec], field: str, step: float) -> Iterator[Spec]:
+    """Rows with a place for each name on a logarithmic axis, above the name below it."""
+    at = 0.0
+    for row in sorted(rows, key=lambda row: float(row[field])):
+        at = max(row[field], at * step)
+        yield row | {"at": at}
 
 
 def time(scale: str = "x", title: str | None = None) -> Spec:

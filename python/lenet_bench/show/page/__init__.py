@@ -16,6 +16,7 @@ from .. import columns
 from ..callers import by_callers, callers
 from ..figures import Figure, figures, story
 from ..figures.breakdown import axis, parts, sentences, stacks
+from ..figures.callers import callers as callers_figure
 from ..figures.pictures import compiled, library
 from ..figures.records import Run, as_run, small
 from ..sentences import FAMILIES, conditions, tolerant, without_median
@@ -71,7 +72,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
     shown_of = columns.quantities_of(run.result.rules)
     taken = _taken(why) if why.breakdowns else None
     called = callers(run.result)
-    wanted = [*figures(rows, shown, run.taken), *of_sizes]
+    wanted = [*figures(rows, shown, run.taken), *callers_figure(called), *of_sizes]
     specs = {figure.key: figure.spec for figure in wanted}
     specs |= {"why": taken["spec"]} if taken else {}
     style, code, bundle = stylesheet(), script("page.js", "apart.js"), _bundle()
