@@ -83,6 +83,11 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
     callback=lambda _context, _option, sizes: sizes or (),
 )
 @option(
+    "--quota CORES",
+    "Give each process so much CPU time, as a container has: 1.5. Needs a control group.",
+    kind=click.FloatRange(0.01, 1024),
+)
+@option(
     "--callers N,N,...",
     "Let N threads call at once, too: 1,2,4.",
     "callers",
@@ -161,6 +166,7 @@ def compare(
     $ lenet-bench compare onnxruntime torch --callers 1,2,4
     $ lenet-bench compare fused keras --interval 20ms --cold
     $ lenet-bench compare torch --interval 20ms --threads default --beside 1
+    $ lenet-bench compare openvino torch --threads default --quota 1.5
     $ lenet-bench compare openvino litert --threads 1,2,default
     $ lenet-bench compare torch torch@gpu -o mine.jsonl   run it again to continue
     $ lenet-bench compare --device gpu --baseline cudnn

@@ -135,8 +135,10 @@ def _right(start: Judged, task: Task) -> dict[str, Any]:
 def _timed(start: Judged, task: Task) -> dict[str, Any]:
     """The calls, and what else used their cores meanwhile."""
     cores = start.conditions.cores.worker
-    before = cpu_times(cores)
+    before, under = cpu_times(cores), start.quota.throttled() if start.quota else None
     found = _calls(start, task)
+    if start.quota and under:
+        found["throttled"] = start.quota.throttled().since(under)
     found["steal_share"], found["other_share"] = shares(cores, before, start.child.pid)
     found["mhz"] = mhz(cores)
     return found
@@ -151,7 +153,7 @@ def _believed(start: Judged, _: Task) -> dict[str, Any]:
 def _calls(start: Judged, task: Task) -> dict[str, Any]:
     """The timed calls. With an interval there is no warm-up, since applications have none.
 
-    With `--beside` no call is discarded.
+    With `--beside` and `--quota` no call is discarded.
     """
     starts = (block.cold_start for block in task.blocks if block.cold_start)
     start_s = next(starts, start.cold_start).total_s  # the same in each block
@@ -164,7 +166,7 @@ def _calls(start: Judged, task: Task) -> dict[str, Any]:
     before = meter.read() if meter else None
     found = start.time(warm_s, timed_s, task.undisturbed_loop_ns)
     after = meter.read() if meter else None
-    if start.conditions.options.beside:
+    if start.conditions.options.beside or start.quota:
         found["slices"] = ()
     if on_gpu:
         name = meter.name if meter else start.runs.get("device", "GPU")

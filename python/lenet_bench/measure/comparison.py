@@ -339,6 +339,7 @@ def _header(conditions: Conditions, known: Prepared, entries: Sequence[Entry]) -
         weights_sha256=known.weights_sha256,
         deadline_s=options.deadline_s or UNSET,
         beside=options.beside,
+        quota=options.quota,
         batches=options.batches,
         callers=options.callers,
         callers_in=options.callers_in,

@@ -23,6 +23,7 @@ from ..results.differences import differing, hardware, settings
 from ..subjects.factory import Factory
 from ..subjects.lenet import LeNet
 from ..subjects.subject import Subject
+from .quota import Quota
 
 #: Default length without --budget or --rounds; a run also has the rounds that an interval needs.
 DEFAULT_S = 20.0
@@ -100,6 +101,7 @@ class CompareOptions:
     beside: int = 0  # other processes, each of which keeps a core busy
     cold: bool = False  # read COLD_MB before each call
     batches: tuple[int, ...] = ()  # sizes to measure throughput for, after the single calls
+    quota: float | None = None  # cores' worth of CPU time, as a container has
     callers: tuple[int, ...] = ()  # that call at once, after the single calls
     callers_in: Literal["threads", "processes"] = "threads"  # of one process, or one each
     breakdown: bool = False  # take each call apart too, as `why` does
@@ -166,6 +168,7 @@ class CompareOptions:
             "an interval": self.interval_s,
             "a deadline": self.deadline_s,
             "a time to keep warm": self.keep_warm_s,
+            "a quota": self.quota,
             "a batch": min(self.batches, default=None),
             "a number of callers": min(self.callers, default=None),
         }
@@ -175,6 +178,8 @@ class CompareOptions:
         for name, value in positive.items():
             if value is not None and not value > 0:
                 raise LenetBenchError(f"expected {name} above 0, got {value:g}")
+        if self.quota:
+            Quota(self.quota).close()  # whether it can be made here
 
 
 def name_of(backend: str | Entry) -> str:

@@ -19,6 +19,7 @@ from . import messages
 from .messages import Question, Said
 from .options import CompareOptions, Entry
 from .pinning import Cores, choose_cores, cpus_near_gpu, on_cores, thread_variables
+from .quota import Quota
 
 # Of a block: six keep the 1,000 of a 99th percentile where a quarter does not count, as on the
 # virtual machine of results/conditions/idle.
@@ -62,7 +63,8 @@ def conditions(
 ) -> Conditions:
     """Choose the cores."""
     threads = max(number or usable_cores() for number in options.numbers)
-    count = options.cores or threads * max(options.callers, default=1)
+    wanted = usable_cores() if options.quota else threads * max(options.callers, default=1)
+    count = options.cores or wanted
     cores = choose_cores(count, cpus_near_gpu(entry.device for entry in entries))
     return Conditions(options, cores, until_s)
 
@@ -105,6 +107,9 @@ class Start:
                 )
             except Died as death:
                 raise Failed(_STATUS[death.how], death.reason) from None
+        self.quota = Quota(conditions.options.quota) if conditions.options.quota else None
+        if self.quota:
+            self.quota.take(self.child.pid)
 
     def build(self, inputs: Any) -> None:
         """Build the subject, and answer the first of these inputs."""
@@ -124,6 +129,8 @@ class Start:
 
     def close(self) -> None:
         self.child.close()
+        if self.quota:
+            self.quota.close()
 
     def answers(self, inputs: Any) -> Any:
         return self.ask(messages.Check(self.taken(inputs))).answers

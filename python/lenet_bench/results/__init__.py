@@ -24,6 +24,7 @@ from .model import (
     Rules,
     Status,
     Summary,
+    Throttled,
     Verdict,
     Way,
 )

@@ -59,6 +59,7 @@ def settings(measured: Header | Result) -> dict[str, Any]:
         "interval of calls, s": rules.interval_s,
         "called before a call, s": rules.keep_warm_s,
         "busy processes beside": rules.beside,
+        "CPU quota, cores": rules.quota,
         "read before a call for cold caches, MB": rules.cold_mb,
         "cores": rules.worker_cores,
         **{f"${name}": value for name, value in rules.variables.items()},

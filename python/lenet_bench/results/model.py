@@ -83,6 +83,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     beside: Count = 0  # other processes, each of which keeps a core busy
     cold_mb: Count | None = None  # MB read before each call, so that it begins with cold caches
     batches: Annotated[tuple[Some, ...], Few] = ()  # sizes that throughput is measured for
+    quota: Number | None = None  # cores' worth of CPU time that the process had
     callers: Annotated[tuple[Some, ...], Few] = ()  # numbers of callers at once
     callers_in: Literal["threads", "processes"] = "threads"  # where these are
     apart: bool = False  # whether each call is also taken apart: `why`
@@ -193,6 +194,21 @@ class Callers(Struct, frozen=True, omit_defaults=True):
         return _calls_ns(self.samples_ns, self.thinned_ns)
 
 
+class Throttled(Struct, frozen=True):
+    """What a CPU quota did while calls were timed."""
+
+    periods: Count  # of 100 ms in which the process ran
+    throttled: Count  # of these, in which it used up its share and was stopped
+    stopped_s: Number  # of its threads together
+
+    def since(self, before: "Throttled") -> "Throttled":
+        return Throttled(
+            self.periods - before.periods,
+            self.throttled - before.throttled,
+            self.stopped_s - before.stopped_s,
+        )
+
+
 class Gpu(Struct, frozen=True, omit_defaults=True):
     """A backend's use of its GPU; null for unknown figures."""
 
@@ -268,6 +284,7 @@ class Block(
     other_share: Number | None = None  # of its cores' time, used by other processes
     mhz: Number | None = None  # the cores' clock at the end
     gpu: Gpu | None = None  # what it took of a GPU
+    throttled: Throttled | None = None  # what the quota did
     batches: Annotated[tuple[Batch, ...], Few] = ()  # calls with several images, by size
     batch_refusals: Words = {}  # by size, the reason
     callers: Annotated[tuple[Callers, ...], Few] = ()  # calls of several callers at once
@@ -398,6 +415,7 @@ class BackendResult:
     difference: float | None = None
     cold_starts: tuple[ColdStart, ...] = ()
     threads_running: int | None = None
+    throttled_share: float | None = None  # of the quota's periods, those in which it was stopped
     idle_share: float | None = None
     peak_rss_mib: float | None = None
     gpu: Gpu | None = None

@@ -161,6 +161,7 @@ def _row(listed: Listed, every: Sequence[Block]) -> BackendResult:
         difference=_most(block.difference for block in blocks),
         cold_starts=tuple(block.cold_start for block in blocks if block.cold_start),
         threads_running=_most(block.threads_running for block in timed),
+        throttled_share=_throttled_share(timed),
         idle_share=median(idle) if idle else None,
         peak_rss_mib=_most(block.peak_rss_mib for block in timed),
         gpu=_gpu(timed),
@@ -319,6 +320,12 @@ def _gpu(timed: Sequence[Block]) -> Gpu | None:
         mhz_after=seen[-1].mhz_after,
         profile_us=_last(gpu.profile_us for gpu in seen),
     )
+
+
+def _throttled_share(timed: Sequence[Block]) -> float | None:
+    seen = [block.throttled for block in timed if block.throttled]
+    periods = sum(one.periods for one in seen)
+    return sum(one.throttled for one in seen) / periods if periods else None
 
 
 def _batches(timed: Sequence[Block]) -> list[Batch]:

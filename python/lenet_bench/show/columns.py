@@ -29,12 +29,23 @@ class Quantity:
 LINES = Quantity("lines", "lines_of_code", units.count, "lines of code", leaves=6)
 _P50 = Quantity("p50", "p50_us", units.time, "the median call", leaves=0)
 _P99 = Quantity("p99", "p99_us", units.time, "99 % of the calls are faster", leaves=7)
+_P999 = Quantity("p99.9", "p999_us", units.time, "99.9 % of the calls are faster")
+_OF_A_QUOTA = (
+    Quantity("threads", "threads_running", units.count, "that computed", leaves=1),
+    Quantity(
+        "stopped",
+        "throttled_share",
+        units.percent,
+        "the share of periods of 100 ms in which the quota was used up",
+        leaves=0,
+    ),
+)
 QUANTITIES = (
     _P50,
     Quantity("its interval", "p50_low_us", units.times, "95 % interval of p50", "p50_high_us"),
     Quantity("p90", "p90_us", units.time, "90 % of the calls are faster", leaves=8),
     _P99,
-    Quantity("p99.9", "p999_us", units.time, "99.9 % of the calls are faster"),
+    _P999,
     Quantity("ratio", "ratio", units.ratio, "p50 divided by the baseline's", leaves=1),
     Quantity("95 % interval", "ratio_low", units.interval, "of the ratio", "ratio_high", leaves=3),
     Quantity("verdict", "verdict", str, "what the interval of the ratio says", leaves=4),
@@ -73,6 +84,10 @@ OFF = Quantity(
 
 def quantities_of(rules: Rules) -> tuple[Quantity, ...]:
     """Those of a run; of calls at an interval the tail comes first."""
+    if rules.quota:
+        tail = (_P50, replace(_P99, leaves=0), replace(_P999, leaves=1))
+        others = (one for one in QUANTITIES if one not in (_P50, _P99, _P999))
+        return (*tail, *_OF_A_QUOTA, *others)
     if (within_s := rules.paced_within_s) is None:
         return QUANTITIES
     first = (
