@@ -56,6 +56,14 @@ keras.Sequential([keras.Input((4,)), Mine()]).save(f"{folder}/custom.keras")
 keras.Sequential([keras.Input((4,)), layers.Lambda(lambda x: x + 1)]).save(f"{folder}/lambda.keras")
 """
 
+UNNAMED = """
+import keras
+from keras import layers
+
+def get_model():
+    return keras.Sequential([keras.Input((6,)), layers.Dense(3)])
+"""
+
 KERAS = ("keras", "keras:predict_on_batch", "keras:call", "keras:function")
 TENSORFLOW = ("tensorflow", *(f"tensorflow:{n}" for n in ("function", "xla", "concrete")))
 SESSION = "tensorflow:session"
@@ -145,6 +153,15 @@ def test_a_file_with_other_inputs_than_the_models_costs_its_engine(folder):
     assert engine.status == "unsupported"
     assert engine.reason.startswith("its converter made a file with 3 inputs (input_layer")
     assert engine.reason.endswith("where the model has 1")
+
+
+def test_openvino_converts_a_keras_model_whose_input_has_no_name(tmp_path):
+    pytest.importorskip("openvino")
+    file = tmp_path / "model.py"
+    file.write_text(UNNAMED)
+    result, _ = measured(file, "openvino")
+    assert result.backend("openvino").reason is None
+    run_lines(own_model(file).program("openvino", 1), tmp_path)
 
 
 def test_openvino_reads_what_it_converted_in_float32(folder):

@@ -1,7 +1,7 @@
 """A model that Keras saved: .keras or .h5."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -45,8 +45,8 @@ class KerasFile(FrameworkModel):
         if not getattr(model, "inputs", None):
             raise LenetBenchError("its class does not say which inputs it takes")
         kinds, opened = {}, {}
-        for tensor in model.inputs:
-            name, sides = tensor.name, [side or 0 for side in tensor.shape]
+        for name, tensor in zip(names_of(model.inputs), model.inputs, strict=True):
+            sides = [side or 0 for side in tensor.shape]
             kinds[name] = np.dtype(tensor.dtype), agreed(name, sides, shapes.get(name))
             if name not in shapes and 0 in sides[1:]:
                 opened[name] = spelled(sides)
@@ -118,6 +118,13 @@ class KerasFile(FrameworkModel):
             return infer
 
         return {**lenet, "on_arrays": on_arrays, "through_tensors": through_tensors}
+
+
+def names_of(inputs: Sequence[Any]) -> list[str]:
+    """The names that Keras' own conversions have; those of tensors, where it takes several."""
+    if len(inputs) > 1:
+        return [one.name for one in inputs]
+    return [one._keras_history.operation.name for one in inputs]
 
 
 def _in_float64(config: Any) -> Any:

@@ -29,7 +29,7 @@ from ..process import Child, Parent, same_modules
 from ..registry import Backend, why_absent
 from .by_example import ONE, ByExample, arrays
 from .framework_model import Array, FrameworkModel, Inputs, Placing, in_float64
-from .keras_file import KerasFile
+from .keras_file import KerasFile, names_of
 from .model import READ_S, OwnModel
 from .torch_model import TorchModel
 
@@ -87,7 +87,7 @@ class PythonKeras(PythonModel, KerasFile):
     format: ClassVar[str] = "keras model.py"
 
     def names(self, model: Any, count: int) -> list[str]:
-        return [tensor.name for tensor in (getattr(model, "inputs", None) or ())[:count]]
+        return names_of((getattr(model, "inputs", None) or ())[:count])
 
 
 @dataclass(frozen=True)
