@@ -2,8 +2,8 @@
 
 import os
 import time
-from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from ..errors import LenetBenchError
@@ -40,7 +40,8 @@ class Quota:
 
     def take(self, pid: int) -> None:
         """Put a process under it, with all threads and processes that it starts from now on."""
-        (self._group / "cgroup.procs").write_text(str(pid))
+        with suppress(ProcessLookupError):  # whoever asks it next hears how it died
+            (self._group / "cgroup.procs").write_text(str(pid))
 
     def throttled(self) -> Throttled:
         lines = (self._group / "cpu.stat").read_text().splitlines()
@@ -70,8 +71,12 @@ def _limit(group: Path, cores: float) -> None:
         (group / "cpu.max").write_text(f"{quota_us} {_PERIOD_US}")
 
 
-def _parents() -> Iterator[Path]:
-    """Where a group may be made: below our own, then below the root."""
+@cache
+def _parents() -> tuple[Path, ...]:
+    """Where a group may be made: below our own, then below the root.
+
+    Found once, since in version 2 this process leaves its group for one below it.
+    """
     own: dict[str, str] = {}
     with suppress(OSError):
         lines = Path("/proc/self/cgroup").read_text().splitlines()
@@ -80,13 +85,13 @@ def _parents() -> Iterator[Path]:
             own |= dict.fromkeys(controllers.split(","), path.strip("/"))
     for folder in ("cpu,cpuacct", "cpu"):
         if "cpu" in own and (_ROOT / folder / "cpu.shares").exists():
-            yield from dict.fromkeys((_ROOT / folder / own["cpu"], _ROOT / folder))
-            return
+            return _ROOT / folder / own["cpu"], _ROOT / folder
     if (_ROOT / "cgroup.controllers").exists():
         ours = _ROOT / own.get("", "")
         with suppress(OSError):
             _delegate(ours)
-        yield from dict.fromkeys((ours, _ROOT))
+        return ours, _ROOT
+    return ()
 
 
 def _delegate(ours: Path) -> None:

@@ -22,11 +22,9 @@ from ..errors import LenetBenchError, Unavailable, Unsupported
 from ..network import CLASSES
 from ..process import HungUp, Parent
 from ..registry import Network
-from ..registry.adapter import Adapter
 from ..subjects.subject import Subject, received
 from ..weights import Weights
 from . import messages
-from .callers import call_together
 from .calls import Before, Image, clock, time_calls
 from .messages import Answers
 from .pinning import threads_cores
@@ -257,6 +255,8 @@ class Built:
 
     def callers(self, question: messages.TimeCallers) -> messages.CallersTimed:
         """A refusal costs this number of callers only."""
+        from .callers import call_together
+
         try:
             calls = self._calls_of(question.number, question.is_shared)
             call_together(calls, self._images, question.warm_s)
@@ -281,8 +281,7 @@ class Built:
             self._networks.append(self._subject.build(*build))
         networks = self._networks[:1] * number if is_shared else self._networks[:number]
         for network in networks:
-            if isinstance(network, Adapter):
-                network.let_all_in()
+            getattr(network, "let_all_in", lambda: None)()
         return [network.infer for network in networks]
 
     def time_few(self, question: messages.TimeFew) -> messages.FewTimed:

@@ -20,21 +20,22 @@ def callers(result: Result) -> list[Record]:
             own = [one for one in backend.together if one.way == way and one.number > 1]
             if not own:
                 continue
-            rates = {f"callers-{one.number}": one.calls_per_s for one in (*alone, *own)}
+            rates = {one.number: one.calls_per_s for one in (*alone, *own)}
             most = own[-1]
             figures = {key: getattr(most, key) for key in most.__dataclass_fields__}
             known = {"name": backend.name, "family": family(backend.name), "networks": said}
-            found.append({**known, **rates, **figures})
+            each = {f"rate-{number}": rate for number, rate in rates.items()}
+            found.append({**known, "rates": rates, **each, **figures})
     return sorted(found, key=lambda row: -float(row["calls_per_s"]))
 
 
 def by_callers(found: Sequence[Record]) -> list[Quantity]:
     """The columns; the last ones are of the most callers."""
-    numbers = sorted({int(key[8:]) for row in found for key in row if key.startswith("callers-")})
+    numbers = sorted({number for row in found for number in row["rates"]})
     rates = [
         Quantity(
             units.counted(number, "caller"),
-            f"callers-{number}",
+            f"rate-{number}",
             units.count,
             "calls a second of all",
             leaves=0 if number in (numbers[0], numbers[-1]) else 5,

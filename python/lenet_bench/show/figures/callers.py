@@ -25,7 +25,6 @@ def callers(found: Sequence[Record]) -> list[Figure]:
 
 
 def _dots(row: Record) -> list[Record]:
-    rates = {int(key[8:]): rate for key, rate in row.items() if key.startswith("callers-")}
     return [
         {
             "name": row["name"],
@@ -35,7 +34,7 @@ def _dots(row: Record) -> list[Record]:
             "about": f"{row['name']}, {units.counted(number, 'caller')}, networks "
             f"{row['networks']}: {units.rate(rate)}",
         }
-        for number, rate in rates.items()
+        for number, rate in row["rates"].items()
     ]
 
 
