@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT))
 import conditions
 import gpu
 from settings.__main__ import entry
+from settings.idle import IDLE
 from settings.tried import SETTINGS
 from tables import alternatives, compared
 
@@ -32,11 +33,16 @@ def test_a_setting_is_measured_beside_the_registrys_ways():
     ]
 
 
-@pytest.mark.parametrize("backend", SETTINGS)
-def test_each_setting_calls_a_function_of_the_backends_file(backend):
+@pytest.mark.parametrize("settings", [SETTINGS, IDLE], ids=["tried", "idle"])
+def test_each_setting_calls_a_function_of_the_backends_file(settings):
+    for backend, own in settings.items():
+        calls_a_function(backend, own)
+
+
+def calls_a_function(backend, own):
     folder = Path(lenet_bench.backends.__file__).parent  # type: ignore[attr-defined]
     defined = functions(folder / f"{find(backend)[0].module}.py")
-    assert {setting.function for setting in SETTINGS[backend].values()} <= defined
+    assert {setting.function for setting in own.values()} <= defined
 
 
 def functions(path):

@@ -1,7 +1,7 @@
 """Measure settings beside the registry's own ways, or builders beside the code by hand."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +10,8 @@ from lenet_bench.registry import find, precision, tolerance
 from lenet_bench.show.terminal.progress import progress
 
 from . import built
+from .changes import Setting
+from .idle import IDLE
 from .tried import SETTINGS
 
 
@@ -19,21 +21,25 @@ def main() -> None:
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help=f"of {', '.join(SETTINGS)}")
     parser.add_argument("--built", action="store_true", help="LeNet by builders, of any backends")
     parser.add_argument("--names", action="store_true", help="print the backends and end")
+    parser.add_argument(
+        "--every", type=float, metavar="MS", help="what helps idle threads: default ones, paced"
+    )
     parser.add_argument("--rounds", type=int)
     parser.add_argument("-o", "--output", type=Path, help="the result file")
     asked = parser.parse_args()
-    measured = built.both if asked.built else ways
-    if (unknown := set(asked.backends) - set(SETTINGS)) and not asked.built:
+    known = IDLE if asked.every else SETTINGS
+    if (unknown := set(asked.backends) - set(known)) and not asked.built:
         parser.error(f"{', '.join(unknown)}: there are no settings of it")
     if asked.names or not asked.backends:
-        said = [
-            f"{backend}/{n}: {s.says}" for backend in SETTINGS for n, s in SETTINGS[backend].items()
-        ]
-        print("\n".join(SETTINGS if asked.names else said))
+        said = [f"{backend}/{n}: {s.says}" for backend in known for n, s in known[backend].items()]
+        print("\n".join(known if asked.names else said))
         return
+    measured = built.both if asked.built else beside if asked.every else ways
     options = CompareOptions(
         tuple(one for backend in asked.backends for one in measured(backend)),
         rounds=asked.rounds,
+        threads=0 if asked.every else 1,
+        interval_s=asked.every and asked.every / 1000,
         output=asked.output,
         timeout_s=600,  # compilers that tune
     )
@@ -47,16 +53,29 @@ def ways(backend: str) -> Sequence[str | Entry]:
     return [*find(backend)[0].names(), *(entry(backend, name) for name in SETTINGS[backend])]
 
 
-def entry(backend: str, name: str) -> Entry:
+def beside(backend: str) -> Sequence[str | Entry]:
+    """The way that its settings change, and these."""
+    row, settings = find(backend)[0], IDLE[backend]
+    function = next(iter(settings.values())).function
+    plain = row.spell(row.default if function == "build" else function)
+    return [plain, *(entry(backend, name, IDLE, threads=0) for name in settings)]
+
+
+def entry(
+    backend: str,
+    name: str,
+    known: Mapping[str, Mapping[str, Setting]] = SETTINGS,
+    threads: int = 1,
+) -> Entry:
     """What `compare` measures a setting as."""
-    plain, variants = Entry.of_backend(backend, threads=1), find(backend)[0].names()
+    plain, variants = Entry.of_backend(backend, threads), find(backend)[0].names()
     return replace(
         plain,
         name=f"{backend}/{name}",
         factory=f"bench.settings:{backend.replace('-', '_')}__{name}",
         path=(str(Path(__file__).parents[2]),),
         tolerance=max(tolerance(one) for one in variants if precision(one) == "float32"),
-        variables={**plain.variables, **SETTINGS[backend][name].variables},
+        variables={**plain.variables, **known[backend][name].variables},
     )
 
 
