@@ -13,13 +13,14 @@
 #   verify       every backend on MNIST's test images (10)
 #   training     an epoch in six frameworks (5)
 #   self-test    how well `compare` does (15)
+#   production   several callers, a quota, and what idle threads can be told (60)
 #   models       each model.py in results/models, with transformers installed (25)
 #
 # It needs `make all-frameworks`, clang, and a machine with nothing else running: it tries that first, and ends
 # where the machine is quiet for less than 70 % of the time. The same command goes on after Ctrl-C, and
 # leaves out what FOLDER has. results/README.md says where each file goes.
 set -euo pipefail
-steps='why installed conditions networks control cpu settings verify training self-test models'
+steps='why installed conditions networks control cpu settings verify training self-test models production'
 [ $# -ge 1 ] && [ "${1#-}" = "$1" ] || { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
 mkdir -p "$1" && out=$(realpath "$1") && shift
 cd "$(dirname "$0")/.."
@@ -37,6 +38,8 @@ sized='onednn numpy mnn litert executorch ncnn openvino:tensors onnxruntime open
   tensorflow:function keras-jax:predict_on_batch keras keras:predict_on_batch keras:function'
 built='onednn numpy mnn litert ncnn openvino:tensors onnxruntime opencv jax torch tensorflow:function keras
   keras:predict_on_batch'
+services='fused onednn numpy litert mnn onnxruntime openvino openvino:tensors jax torch torch:torchscript
+  tensorflow:function tensorflow:session keras:predict_on_batch'
 keras='keras keras:predict_on_batch keras:call keras:function keras-jax:predict_on_batch litert onnxruntime
   openvino:tensors opencv tract mnn'
 torch='torch torch:compile torch:export torch:autotuned torch:torchscript onnxruntime openvino:tensors opencv tract
@@ -94,6 +97,16 @@ measure() {
         rows=$keras
         ! grep -q '^import torch' "$file" || rows=$torch
         kept "$(basename "$file" .py)" lenet-bench compare --model "$file" $rows --rounds 6
+      done
+      ;;
+    production)
+      kept callers lenet-bench compare $services --callers 1,2,4 --rounds 8
+      kept processes lenet-bench compare $services --callers 1,2,4 --callers-in processes --rounds 8
+      for quota in 0.5 1.5; do
+        kept "quota-$quota" lenet-bench compare $services --threads default --quota "$quota" --rounds 8
+      done
+      for ms in 5 10 20 50; do
+        kept "every-$ms" python -m bench.settings --every "$ms" onnxruntime torch numpy tensorflow --rounds 6
       done
       ;;
     self-test) printed self-test python bench/self_test.py ;;
