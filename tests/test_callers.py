@@ -38,6 +38,10 @@ def test_callers_that_wait_gain_as_many_calls(result):
     assert ways[4, "each"].rss_mib
 
 
+def test_a_call_that_sleeps_does_not_hold_the_gil(result):
+    assert result.backend("Waits").gil_share < 0.3
+
+
 def test_who_fails_beside_others_keeps_its_row(result):
     wrong, dies = result.backend("WrongTogether"), result.backend("DiesTogether")
     assert (wrong.status, dies.status) == ("ok", "ok")
@@ -58,6 +62,7 @@ def test_calls_a_second_are_printed_by_callers(tmp_path, capsys):
     _, _, table = capsys.readouterr().out.partition("of several callers")
     assert "one for all" in table
     assert "one each" in table
+    assert "GIL held" in table
     assert run_here([*words, "-o", str(tmp_path / "r.jsonl"), "--json"]) == 0
     rows = {one["name"]: one for one in json.loads(capsys.readouterr().out)["backends"]}
     assert {one["way"] for one in rows["numpy"]["callers"]} == {"one", "each"}

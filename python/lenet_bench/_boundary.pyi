@@ -1,4 +1,4 @@
-"""The check of a backend's input, native: csrc/bindings/input.hpp."""
+"""What Python backends and the measuring of them need in C++: csrc/bindings/boundary.cpp."""
 
 from typing import TypeGuard
 
@@ -6,3 +6,4 @@ import numpy as np
 from numpy.typing import NDArray
 
 def is_ready(images: object) -> TypeGuard[NDArray[np.float32]]: ...
+def wait_for_gil_ns(away_ns: int) -> int: ...

@@ -9,11 +9,13 @@ from math import inf
 from typing import Any
 
 from ..errors import without_middle
-from ..results import Anatomy, Batch, Block, Callers, Experiment, Way
+from ..registry import usable_cores
+from ..results import Anatomy, Batch, Block, Callers, Experiment, Gil, Way
 from ..results.portable import portable
 from ..subjects.subject import Prepared
 from ..units import counted
 from . import messages
+from .calls import clock
 from .empty import EMPTY
 from .judged import SHORTEST_S, Judged, UnlikelyTimes
 from .options import Entry
@@ -25,6 +27,7 @@ _WARM_SHARE = 1 / 5  # of the timed time: caches refill within some calls, AVX-5
 _TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the calls of one
 _LONGEST_S = 0.5  # that calls are timed for
 _BATCH_S = 0.05
+_AHEAD_S = 0.05  # that callers are told when to begin
 _EXPERIMENTS_S = 180.0  # longer timeout than for any other answer
 _GRACE_S = 2.0  # after the budget, to end a turn and to hear what it found
 _LONGEST, _LONGEST_TRACEBACK = 1000, 16_000  # most characters kept of a backend's text
@@ -74,7 +77,7 @@ def _one_process(task: Task, conditions: Conditions, known: Prepared) -> tuple[B
     start: Judged | None = None
     try:
         start = Judged(task.entry, conditions, known)
-        for phase in (_built, _right, _timed, _believed, _batches, _callers, _taken_apart):
+        for phase in (_built, _right, _timed, _believed, _batches, _callers, _gil, _taken_apart):
             found |= phase(start, task)
     except BudgetEnded:
         return None, False
@@ -228,28 +231,47 @@ def _ways(entry: Entry, number: int, place: str) -> Sequence[Way]:
 
 
 def _together(start: Judged, number: int, way: Way, timed_s: float) -> Callers:
-    warm_s = _WARM_SHARE * timed_s
-    if way != "process":
-        return start.time_callers(number, way, warm_s, timed_s)
+    """All begin and end at the same moments, in one process or in several.
+
+    Whoever is late makes the time longer that all calls are divided by.
+    """
+    times = {"warm_s": _WARM_SHARE * timed_s, "timed_s": timed_s}
     with ExitStack() as others:
         every = [start]
-        for _ in range(number - 1):
+        for _ in range(number - 1 if way == "process" else 0):
             other = Judged(start.entry, start.conditions, start.known)
             others.callback(other.close)
             other.build(start.known.rotating.inputs)
             other.check_parity()
             every.append(other)
-        with ThreadPoolExecutor(number) as pool:
-            asked = [pool.submit(one.time_callers, 1, way, warm_s, timed_s) for one in every]
-            found = [one.result() for one in asked]
+        begin_ns = clock() + round((2 * times["warm_s"] + _AHEAD_S) * 1e9)
+        threads = number // len(every)
+        question = messages.TimeCallers(threads, way == "one", **times, begin_ns=begin_ns)
+        with ThreadPoolExecutor(len(every)) as pool:
+            found = list(pool.map(lambda one: one.time_callers(question), every))
+    took_ns = max(one.ended_ns for one in found) - min(one.began_ns for one in found)
     memory = [one.rss_mib for one in found if one.rss_mib is not None]
     return Callers(
         number,
         way,
-        sum(one.calls_per_s for one in found),
-        sum(memory) if len(memory) == number else None,
-        tuple(ns for one in found for ns in one.samples_ns),
+        sum(one.made for one in found) / took_ns * 1e9,
+        sum(memory) if len(memory) == len(every) else None,
+        tuple(ns for one in found for ns in one.samples_ns.tolist()),
     )
+
+
+def _gil(start: Judged, task: Task) -> dict[str, Any]:
+    """How much of a call holds the GIL, if another core can ask for it."""
+    options, cores = start.conditions.options, start.conditions.cores
+    wanted = options.callers or options.breakdown
+    if not (wanted and task.entry.checked and usable_cores() > 1) or start.child.ended:
+        return {}
+    elsewhere = [cpu for cpu in cores.one_more if cpu not in cores.worker]
+    try:
+        asked = start.ask(messages.AskForGil(_LONGEST_S, elsewhere))
+    except BudgetEnded:
+        return {}
+    return {"gil": held(vars(asked), Gil, "asking for the GIL found")}
 
 
 def _taken_apart(start: Judged, task: Task) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import units
-from ..results import Batch, CacheProbe, Callers, Way
+from ..results import Batch, CacheProbe
 from ..subjects.subject import STRETCHES, Asked, Known, Prepared, Run, Subject
 from . import messages
 from .busy import at_work
@@ -201,14 +201,12 @@ class Judged(Start):
         self._check_answers(answer, self.known.rotating)
         return Batch(size, tuple(answer.samples_ns.tolist()), tuple(answer.slices))
 
-    def time_callers(self, number: int, way: Way, warm_s: float, timed_s: float) -> Callers:
-        question = messages.TimeCallers(number, way == "one", warm_s, timed_s)
-        answer = self.ask(question, longer_s=number * self.cold_start.total_s)
+    def time_callers(self, question: messages.TimeCallers) -> messages.CallersTimed:
+        answer = self.ask(question, longer_s=question.number * self.cold_start.total_s)
         if answer.refused:
             raise Failed("wrong", answer.refused)
         self._check_answers(answer, self.known.rotating)
-        samples = tuple(answer.samples_ns.tolist())
-        return Callers(number, way, answer.calls_per_s, answer.rss_mib, samples)
+        return answer
 
     def _check_answers(
         self,

@@ -177,7 +177,9 @@ class CallersTimed:
 
     refused: str | None = None
     samples_ns: Samples = field(default_factory=lambda: np.empty(0, np.int64))  # of all
-    calls_per_s: float = 0.0  # likewise
+    made: int = 0  # likewise
+    began_ns: int = 0  # of all
+    ended_ns: int = 0
     rss_mib: float | None = None  # of the process, with all that they call
     answers: Any = ()
     answered: Sequence[int] = ()
@@ -191,6 +193,21 @@ class TimeCallers(Question[CallersTimed]):
     is_shared: bool
     warm_s: float
     timed_s: float
+    begin_ns: int  # not before
+
+
+@dataclass(frozen=True)
+class GilAsked:
+    asked: int
+    held: int
+
+
+@dataclass(frozen=True)
+class AskForGil(Question[GilAsked]):
+    """Ask for the GIL during calls, from these cores, or any."""
+
+    seconds: float
+    cores: Sequence[int]
 
 
 @dataclass(frozen=True)

@@ -260,14 +260,16 @@ class Built:
         try:
             calls = self._calls_of(question.number, question.is_shared)
             call_together(calls, self._images, question.warm_s)
-            found = call_together(calls, self._images, question.timed_s)
+            found = call_together(calls, self._images, question.timed_s, question.begin_ns)
         except Exception as error:
             return messages.CallersTimed(_sentence(error))
         answered = [one for own in found for one in own.answers]
         return messages.CallersTimed(
             None,
             np.array([ns for own in found for ns in own.samples_ns], np.int64),
-            sum(own.made / own.wall_ns for own in found) * 1e9,
+            sum(own.made for own in found),
+            min(own.began_ns for own in found),
+            max(own.began_ns + own.wall_ns for own in found),
             rss_mib(),
             self._checked([answer for _, answer in answered]),
             [number for number, _ in answered],
@@ -283,6 +285,12 @@ class Built:
         for network in networks:
             getattr(network, "let_all_in", lambda: None)()
         return [network.infer for network in networks]
+
+    def gil(self, question: messages.AskForGil) -> messages.GilAsked:
+        from .gil import ask_for_gil
+
+        asked = ask_for_gil(self._infer, self._images, question.seconds, question.cores)
+        return messages.GilAsked(*asked)
 
     def time_few(self, question: messages.TimeFew) -> messages.FewTimed:
         images = _separate(question.inputs)
@@ -331,6 +339,7 @@ _ANSWERS: dict[type, Callable[[Built, Any], Any]] = {
     messages.AskResources: Built.resources,
     messages.TimeBatch: Built.batch,
     messages.TimeCallers: Built.callers,
+    messages.AskForGil: Built.gil,
     messages.TimeFew: Built.time_few,
     messages.Profile: Built.profile,
     messages.Dissect: Built.dissect,

@@ -16,6 +16,7 @@ from .model import (
     Ended,
     Experiment,
     Function,
+    Gil,
     Gpu,
     Header,
     Listed,

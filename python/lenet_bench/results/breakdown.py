@@ -84,6 +84,7 @@ class Breakdown:
     operation_us: Part | None = None  # the dispatch of one operation
     waits: float = 0.0  # how often a call gives up its core
     two_cores_us: float | None = None  # the call on two cores; in no sum
+    gil_share: float | None = None  # of a call
     anatomy: Anatomy | None = None
 
     @property
@@ -138,7 +139,8 @@ def _breakdown(row: BackendResult, seed: int) -> Breakdown:
     median_us = float(np.median([_call_us(block) for block in blocks or row.blocks]))
     waits = sum(b.waited for b in row.blocks) / sum(b.calls for b in row.blocks)
     starts = len(blocks or row.blocks)
-    known = Breakdown(row.name, "ok", None, median_us, starts, waits=waits, anatomy=row.anatomy)
+    alike = {"waits": waits, "anatomy": row.anatomy, "gil_share": row.gil_share}
+    known = Breakdown(row.name, "ok", None, median_us, starts, **alike)
     if not blocks:
         reason = next((why for block in row.blocks if (why := block.no_experiments_reason)), None)
         return replace(known, reason=reason or "`why` has no experiments for this backend yet")

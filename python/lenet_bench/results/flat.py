@@ -78,6 +78,7 @@ def _row(row: BackendResult, result: Result) -> dict[str, Any]:
         "cold_start_s": row.cold_start_s if ok else None,
         "threads_running": row.threads_running if ok else None,
         "throttled_share": row.throttled_share if ok else None,
+        "gil_share": row.gil_share if ok else None,
         "peak_rss_mib": row.peak_rss_mib if ok else None,
         "lines_of_code": row.lines_of_code,
         "installed_mib": row.installed_mib,

@@ -194,6 +194,13 @@ class Callers(Struct, frozen=True, omit_defaults=True):
         return _calls_ns(self.samples_ns, self.thinned_ns)
 
 
+class Gil(Struct, frozen=True):
+    """What another thread found that asked for the GIL at random moments of calls."""
+
+    asked: Some  # how often
+    held: Count  # of these, how often it had to wait
+
+
 class Throttled(Struct, frozen=True):
     """What a CPU quota did while calls were timed."""
 
@@ -285,6 +292,7 @@ class Block(
     mhz: Number | None = None  # the cores' clock at the end
     gpu: Gpu | None = None  # what it took of a GPU
     throttled: Throttled | None = None  # what the quota did
+    gil: Gil | None = None  # how often it was held during calls
     batches: Annotated[tuple[Batch, ...], Few] = ()  # calls with several images, by size
     batch_refusals: Words = {}  # by size, the reason
     callers: Annotated[tuple[Callers, ...], Few] = ()  # calls of several callers at once
@@ -416,6 +424,7 @@ class BackendResult:
     cold_starts: tuple[ColdStart, ...] = ()
     threads_running: int | None = None
     throttled_share: float | None = None  # of the quota's periods, those in which it was stopped
+    gil_share: float | None = None  # of a call: while it holds the GIL
     idle_share: float | None = None
     peak_rss_mib: float | None = None
     gpu: Gpu | None = None

@@ -162,6 +162,7 @@ def _row(listed: Listed, every: Sequence[Block]) -> BackendResult:
         cold_starts=tuple(block.cold_start for block in blocks if block.cold_start),
         threads_running=_most(block.threads_running for block in timed),
         throttled_share=_throttled_share(timed),
+        gil_share=_gil_share(timed),
         idle_share=median(idle) if idle else None,
         peak_rss_mib=_most(block.peak_rss_mib for block in timed),
         gpu=_gpu(timed),
@@ -320,6 +321,12 @@ def _gpu(timed: Sequence[Block]) -> Gpu | None:
         mhz_after=seen[-1].mhz_after,
         profile_us=_last(gpu.profile_us for gpu in seen),
     )
+
+
+def _gil_share(timed: Sequence[Block]) -> float | None:
+    """Of all moments at which the GIL was asked for, those at which it was held."""
+    seen = [block.gil for block in timed if block.gil]
+    return sum(one.held for one in seen) / sum(one.asked for one in seen) if seen else None
 
 
 def _throttled_share(timed: Sequence[Block]) -> float | None:

@@ -23,7 +23,12 @@ def callers(result: Result) -> list[Record]:
             rates = {one.number: one.calls_per_s for one in (*alone, *own)}
             most = own[-1]
             figures = {key: getattr(most, key) for key in most.__dataclass_fields__}
-            known = {"name": backend.name, "family": family(backend.name), "networks": said}
+            known = {
+                "name": backend.name,
+                "family": family(backend.name),
+                "networks": said,
+                "gil_share": backend.gil_share,
+            }
             each = {f"rate-{number}": rate for number, rate in rates.items()}
             found.append({**known, "rates": rates, **each, **figures})
     return sorted(found, key=lambda row: -float(row["calls_per_s"]))
@@ -49,6 +54,13 @@ def by_callers(found: Sequence[Record]) -> list[Quantity]:
         Quantity("its interval", "gain_low", units.interval, "95 %", "gain_high", leaves=4),
         Quantity("p50", "p50_us", units.time, "of a call beside the others", leaves=2),
         Quantity("p99", "p99_us", units.time, "99 % of these are faster", leaves=3),
+        Quantity(
+            "GIL held",
+            "gil_share",
+            units.percent,
+            "the share of a call during which no other Python code runs",
+            leaves=2,
+        ),
         Quantity("memory", "rss_mib", units.mebibytes, "of the process", leaves=6),
     ]
 

@@ -29,6 +29,7 @@ _COLUMNS = {
     "sum of parts": "as a share of the call",
     "an operation": "what one more trivial layer in the network takes",
     "on two cores": "the call where its process may use one core more",
+    "GIL held": "the share of a call during which no other Python code runs",
     "Python calls": "Python functions that run in a call",
     "waits": "how often a call gives up its core",
 }
@@ -207,6 +208,8 @@ def _columns(ran: Sequence[Breakdown]) -> Iterator[Column]:
     yield Column("an operation", operations, leaves=3)
     if any(row.two_cores_us for row in ran):
         yield Column("on two cores", [units.time(row.two_cores_us) for row in ran], leaves=6)
+    if any(row.gil_share is not None for row in ran):
+        yield Column("GIL held", [units.percent(row.gil_share, places=0) for row in ran], leaves=7)
     yield Column("Python calls", [units.count(_python_calls(row)) for row in ran], leaves=4)
     yield Column("waits", [f"{row.waits:.1f}" for row in ran], leaves=5)
 

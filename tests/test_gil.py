@@ -1,0 +1,36 @@
+"""How much of a call holds the GIL, where that is planted."""
+
+import ctypes
+
+import pytest
+from lenet_bench.measure.gil import ask_for_gil
+
+_MICROSECONDS = 2000
+
+
+def planted(share):
+    """A call that holds the GIL for this share of its time."""
+    holds, lets_go = ctypes.PyDLL(None).usleep, ctypes.CDLL(None).usleep
+
+    def infer(_):
+        holds(round(share * _MICROSECONDS))
+        lets_go(round((1 - share) * _MICROSECONDS))
+
+    return infer
+
+
+@pytest.mark.parametrize(("share", "low", "high"), [(0, 0, 0.15), (0.3, 0.15, 0.45), (1, 0.85, 1)])
+def test_the_share_that_is_planted_is_found(share, low, high):
+    asked, held = ask_for_gil(planted(share), [None], 1.0, ())
+    assert asked > 50
+    assert low <= held / asked <= high
+
+
+def test_a_call_that_fails_ends_the_thread_that_asks():
+    calls = iter(range(10))
+
+    def fails_at_last(_):
+        next(calls)
+
+    with pytest.raises(StopIteration):
+        ask_for_gil(fails_at_last, [None], 1.0, ())
