@@ -102,11 +102,12 @@ measure() {
     production)
       kept callers lenet-bench compare $services --callers 1,2,4 --rounds 8
       kept processes lenet-bench compare $services --callers 1,2,4 --callers-in processes --rounds 8
+      kept quota-none lenet-bench compare $services --threads default --rounds 8
       for quota in 0.5 1.5; do
         kept "quota-$quota" lenet-bench compare $services --threads default --quota "$quota" --rounds 8
       done
       for ms in 5 10 20 50; do
-        kept "every-$ms" python -m bench.settings --every "$ms" onnxruntime torch numpy tensorflow --rounds 6
+        kept "every-$ms" python -m bench.settings --every "$ms" onnxruntime openvino torch numpy tensorflow --rounds 6
       done
       ;;
     self-test) printed self-test python bench/self_test.py ;;

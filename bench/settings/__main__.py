@@ -54,11 +54,11 @@ def ways(backend: str) -> Sequence[str | Entry]:
 
 
 def beside(backend: str) -> Sequence[str | Entry]:
-    """The way that its settings change, and these."""
+    """The ways that its settings change, and these."""
     row, settings = find(backend)[0], IDLE[backend]
-    function = next(iter(settings.values())).function
-    plain = row.spell(row.default if function == "build" else function)
-    return [plain, *(entry(backend, name, IDLE, threads=0) for name in settings)]
+    functions = dict.fromkeys(one.function for one in settings.values())
+    plain = [row.spell(row.default if one == "build" else one) for one in functions]
+    return [*plain, *(entry(backend, name, IDLE, threads=0) for name in settings)]
 
 
 def entry(

@@ -17,6 +17,10 @@ def _session(says: str, key: str, value: str) -> Setting:
     return Setting(says, "run", (then("ort.SessionOptions", entered),))
 
 
+def _session_of_tensorflow(config: Any) -> None:
+    config.experimental.disable_thread_spinning = True
+
+
 def _openmp(function: str = "build") -> dict[str, Setting]:
     """OpenMP's own, and that of GNU's library."""
     return {
@@ -44,5 +48,13 @@ IDLE: dict[str, dict[str, Setting]] = {
             variables={"OPENBLAS_THREAD_TIMEOUT": "4"},
         ),
     },
-    "tensorflow": _openmp("function"),
+    "openvino": _openmp("infer"),
+    "tensorflow": {
+        "no_spinning": Setting(
+            "ConfigProto.experimental.disable_thread_spinning of a session.",
+            "session",
+            (then("tf.compat.v1.ConfigProto", _session_of_tensorflow),),
+        ),
+        **_openmp("function"),
+    },
 }
