@@ -192,8 +192,8 @@ class OneDnnProbe {
 
 PYBIND11_MODULE(_onednn, module, pybind11::mod_gil_not_used()) {
   dnnl::set_verbose(0);
-  using lenet::bindings::OneAtATime;
-  lenet::bindings::bind<OneAtATime<lenet::OneDnn, lenet::KeptOmpThreads>>(module, "OneDnn");
+  using OneDnn = lenet::bindings::OneAtATime<lenet::OneDnn, lenet::KeptOmpThreads>;
+  lenet::bindings::bind<OneDnn>(module, "OneDnn").def("let_all_in", &OneDnn::let_all_in);
   lenet::bindings::bind_built<lenet::BuiltOneDnn>(module, "BuiltOneDnn");
 
   namespace py = pybind11;

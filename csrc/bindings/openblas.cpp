@@ -66,7 +66,8 @@ class OpenBlasProbe {
 }  // namespace lenet
 
 PYBIND11_MODULE(_openblas, module, pybind11::mod_gil_not_used()) {
-  lenet::bindings::bind<lenet::bindings::OneAtATime<lenet::OpenBlas>>(module, "OpenBlas");
+  using OpenBlas = lenet::bindings::OneAtATime<lenet::OpenBlas>;
+  lenet::bindings::bind<OpenBlas>(module, "OpenBlas").def("let_all_in", &OpenBlas::let_all_in);
 
   namespace py = pybind11;
   using Probe = lenet::OpenBlasProbe;

@@ -1,6 +1,8 @@
 """Warnings about a result: what disturbed it, and what to do about it."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import ceil, inf
 from statistics import median_low
 
@@ -23,6 +25,14 @@ _NEAR_FLOOR = 0.10
 
 #: Of the recorded variables of the environment those that choose a device or an API, not a speed.
 _HARMLESS = ("CUDA_VISIBLE_DEVICES", "KERAS_BACKEND", "LENET_BENCH_AT_ONCE")
+
+#: What ends the spinning of an API's idle threads, as results/production shows.
+REMEDIES = {
+    "numpy": "set OPENBLAS_THREAD_TIMEOUT=4",
+    "onnxruntime": "set session.intra_op.allow_spinning to 0, since it ignores OMP_WAIT_POLICY",
+    "torch": "set OMP_WAIT_POLICY=passive",
+}
+_ONE_THREAD = "--threads 1 ends that"
 
 _NAMED = 4  # a warning names the worst backends; the file has the figures of all
 
@@ -196,11 +206,14 @@ def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[
             f"ran on other cores too, although pinned to {cores}: {{}}; do not compare their "
             "times with the others'",
         ),
-        (
-            lambda row: row.idle_share or 0.0,
-            _SPINNING,
-            lambda share: f"{_whole(share)} of a core",
-            "used CPU time between calls: {}; set OMP_WAIT_POLICY=passive",
+        *(
+            (
+                partial(_idles, remedy),
+                _SPINNING,
+                lambda share: f"{_whole(share)} of a core",
+                f"used CPU time between calls: {{}}; {remedy}",
+            )
+            for remedy in dict.fromkeys((*REMEDIES.values(), _ONE_THREAD))
         ),
         (
             lambda row: floor / (row.p50_us or inf),
@@ -218,6 +231,12 @@ def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[
             f"started processes that did not end with it, so lenet-bench ended them: "
             f"{_listed(left)}; what they did is not in the times"
         )
+
+
+def _idles(remedy: str, row: BackendResult) -> float:
+    """The share of a core that it uses between calls, if that is what ends this."""
+    api = re.split("[:@/=]", row.name)[0]
+    return (row.idle_share or 0.0) if REMEDIES.get(api, _ONE_THREAD) == remedy else 0.0
 
 
 def _whole(share: float) -> str:
