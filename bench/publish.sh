@@ -13,7 +13,7 @@
 #   verify       every backend on MNIST's test images (10)
 #   training     an epoch in six frameworks (5)
 #   self-test    how well `compare` does (15)
-#   production   several callers, a quota, and what idle threads can be told (60)
+#   production   several callers, a quota, and what idle threads can be told (70)
 #   models       each model.py in results/models, with transformers installed (25)
 #
 # It needs `make all-frameworks`, clang, and a machine with nothing else running: it tries that first, and ends
@@ -102,6 +102,7 @@ measure() {
     production)
       kept callers lenet-bench compare $services --callers 1,2,4 --rounds 8
       kept processes lenet-bench compare $services --callers 1,2,4 --callers-in processes --rounds 8
+      kept openvino python -m bench.settings openvino --processes 1 2 4 --rounds 8
       kept quota-none lenet-bench compare $services --threads default --rounds 8
       for quota in 0.5 1.5; do
         kept "quota-$quota" lenet-bench compare $services --threads default --quota "$quota" --rounds 8

@@ -16,8 +16,10 @@ from pathlib import Path
 
 from lenet_bench.questions.share import given
 from lenet_bench.results import read_result
+from lenet_bench.show.callers import callers
 from lenet_bench.show.classroom import classroom_page, published
 from lenet_bench.show.classroom.networks import networks
+from lenet_bench.show.figures.callers import callers as callers_figure
 from lenet_bench.show.figures.pictures import drawing, pictures, themed
 from lenet_bench.show.figures.sizes import sizes as size_figures
 from lenet_bench.show.page import page
@@ -34,6 +36,7 @@ SHIPPED = ROOT / "python/lenet_bench/show/classroom"
 PARTS = ROOT / "results/why/epyc-zen5-2026-11-27.jsonl.gz"  # of the machine of the README's result
 NETWORKS = ROOT / "results/networks"
 MODELS = ROOT / "results/models"
+CALLERS = ROOT / "results/production/callers.jsonl.gz"
 CONTROL = NETWORKS / "control.jsonl.gz"  # LeNet by hand and built: not a network more
 
 
@@ -68,7 +71,9 @@ def built() -> Iterator[tuple[Path, str]]:
     by_size = size_figures(of_sizes(NETWORKS), limits_us(NETWORKS))
     figures = pictures(runs(result), by_size)
     figures["models"] = drawing(*picture(in_order(MODELS)))
-    for key in ("hero", "sizes", "code", "models"):
+    (together,) = callers_figure(callers(read_result(CALLERS)))
+    figures["callers"] = drawing(together.spec, [])
+    for key in ("hero", "sizes", "code", "models", "callers"):
         yield PICTURES / f"{key}.svg", themed(figures[key])
     of_readme = page(runs(result, PARTS), by_size, notes(result))
     yield result.with_suffix("").with_suffix(".html"), of_readme

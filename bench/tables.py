@@ -33,6 +33,7 @@ from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, count, interval, percent, ratio, time, times
 from models import by_call, by_engine, order
+from production import callers, freethreaded, idle, quota
 from settings.built import BUILT
 from settings.tried import MEASURED_ONCE, SETTINGS
 from when import answer as in_short
@@ -42,6 +43,7 @@ ROOT = Path(__file__).parents[1]
 MANY = 10  # times as long
 #: Of these docs/why.md has a sentence each.
 TOLD = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
+PRODUCTION, SERVICE = ROOT / "results/production", ("callers", "quota-0.5")
 ON_GPU = ROOT / "results/gpu/h100-2026-11-27" / f"frameworks{SUFFIX}"
 
 
@@ -105,7 +107,9 @@ def when(path: Path) -> Iterable[str]:
         "a GPU": ON_GPU,
     }
     (own,) = runs(ROOT / f"results/models/mobilenetv2{SUFFIX}")
-    return by_need(run, {title: runs(file)[0] for title, file in files.items()}, own)
+    together, limited = (runs(PRODUCTION / f"{name}{SUFFIX}")[0] for name in SERVICE)
+    named = {title: runs(file)[0] for title, file in files.items()}
+    return by_need(run, named, (together, limited), own)
 
 
 def beside(path: Path, condition: str) -> Path:
@@ -403,5 +407,9 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         gpubatches,
         modelcalls,
         modelengines,
+        callers,
+        quota,
+        idle,
+        freethreaded,
     )
 }

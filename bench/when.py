@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from lenet_bench.show.figures.records import Record, Run
+from lenet_bench.show.callers import callers as by_way
 from lenet_bench.show.figures.story import times_longer
-from lenet_bench.units import time
+from lenet_bench.units import count, ratio, time
 
 BATCH = 512
 RETIRED = ("caffe", "chainer", "mxnet", "theano")  # without a release for years
@@ -82,7 +83,9 @@ def answer(run: Run) -> Iterator[str]:
     )
 
 
-def when(run: Run, conditions: Mapping[str, Run], own: Run) -> Iterator[str]:
+def when(
+    run: Run, conditions: Mapping[str, Run], services: tuple[Run, Run], own: Run
+) -> Iterator[str]:
     """A row for each need: the call, its time, and how many times the usual call takes."""
     found = {row["name"]: row for row in run.rows}
     rows = []
@@ -110,6 +113,7 @@ def when(run: Run, conditions: Mapping[str, Run], own: Run) -> Iterator[str]:
         if other.result.rules.interval_s and best["p99_us"]:
             takes += f"; 99 in 100 at most {time(best['p99_us'])}"
         rows.append(answered(other, condition, best, takes))
+    rows += in_a_service(*services)
     page = "[the classroom's page](docs/classroom.html)"
     mine = {row["name"]: row for row in own.rows}
     slow, quick = mine["keras"], mine["keras:predict_on_batch"]
@@ -137,6 +141,20 @@ def when(run: Run, conditions: Mapping[str, Run], own: Run) -> Iterator[str]:
     yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
+def in_a_service(together: Run, limited: Run) -> Iterator[tuple[str, ...]]:
+    """What makes the most calls of several callers, and what takes least on average of a quota."""
+    ways = by_way(together.result)
+    most = next(row for row in ways if row["family"] != "native code")
+    takes = f"{count(most['calls_per_s'])} calls/s of {most['number']} callers"
+    alone = f"{ratio(most['gain'])} times one caller's"
+    yield answered(together, "a service with several callers", most, takes, alone)
+    others = [row for row in limited.rows if row["family"] != "native code"]
+    least = min(others, key=mean_us)
+    takes = f"{time(mean_us(least))} on average, {time(least['p50_us'])} between stops"
+    need = f"a container with a quota of {limited.result.rules.quota:g} cores"
+    yield answered(limited, need, least, takes)
+
+
 def answered(run: Run, need: str, best: Record, takes: str, longer: str = "") -> tuple[str, ...]:
     """With the line that one writes for that call, and a link to the result."""
     name, place = best["name"], f"[{PurePath(run.source).parent.name}]({run.source})"
@@ -146,6 +164,10 @@ def answered(run: Run, need: str, best: Record, takes: str, longer: str = "") ->
 
 def us(row: Record) -> float:
     return float(row["p50_us"])
+
+
+def mean_us(row: Record) -> float:
+    return float(row["mean_us"])
 
 
 def disk(row: Record) -> float:

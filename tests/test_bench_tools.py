@@ -11,6 +11,7 @@ from lenet_bench import CompareOptions, compare
 from lenet_bench.cli.compare import compare as command
 from lenet_bench.registry import FLOAT32, find, names, precision, tolerance
 from lenet_bench.results import read_result
+from lenet_bench.results.warnings import REMEDIES
 from sample_results import blocks, result
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -108,3 +109,21 @@ def test_of_each_backend_the_fastest_variant_in_float32_is_measured(monkeypatch)
     slow = {row.name for row in read_result(kept).backends if (row.cold_start_s or 0) > 8}
     assert slow
     assert not slow & set(names)
+
+
+@pytest.mark.parametrize(
+    ("plain", "remedy"),
+    [
+        ("numpy", "numpy/timeout"),
+        ("onnxruntime", "onnxruntime/no_spinning"),
+        ("torch", "torch/passive"),
+    ],
+)
+@pytest.mark.parametrize("ms", [5, 10, 20, 50])
+def test_what_a_warning_advises_ended_the_spinning(plain, remedy, ms):
+    backend, _, setting = remedy.partition("/")
+    assert IDLE[backend][setting].says.partition("=")[0] in REMEDIES[plain]
+    result = read_result(ROOT / f"results/production/every-{ms}.jsonl.gz")
+    assert result.backend(remedy).idle_share < 0.05
+    (warned,) = [said for said in result.warnings if REMEDIES[plain] in said]
+    assert f"{plain} (" in warned

@@ -24,6 +24,9 @@ def main() -> None:
     parser.add_argument(
         "--every", type=float, metavar="MS", help="what helps idle threads: default ones, paced"
     )
+    parser.add_argument(
+        "--processes", type=int, nargs="+", default=[], help="so many call at once, too"
+    )
     parser.add_argument("--rounds", type=int)
     parser.add_argument("-o", "--output", type=Path, help="the result file")
     asked = parser.parse_args()
@@ -40,6 +43,8 @@ def main() -> None:
         rounds=asked.rounds,
         threads=0 if asked.every else 1,
         interval_s=asked.every and asked.every / 1000,
+        callers=tuple(asked.processes),
+        callers_in="processes",
         output=asked.output,
         timeout_s=600,  # compilers that tune
     )

@@ -50,6 +50,10 @@ def engine(name: str, says: str) -> Setting:
     return Setting(says, changes=(change,))
 
 
+def unpinned(core: Any) -> None:
+    core.set_property("CPU", {"ENABLE_CPU_PINNING": False})
+
+
 def without_a_hint(core: Any) -> None:
     """OpenVINO's model compiled without what the backend's file says of its speed."""
     compile_model = core.compile_model
@@ -118,6 +122,11 @@ SETTINGS: dict[str, dict[str, Setting]] = {
             "Tensors that are set once, with no streams and no hint.",
             "tensors",
             (then("ov.Core", without_a_hint),),
+        ),
+        "tensors_unpinned": Setting(
+            "Tensors that are set once, ENABLE_CPU_PINNING off.",
+            "tensors",
+            (then("ov.Core", unpinned),),
         ),
     },
     "pytensor": {

@@ -1,0 +1,116 @@
+"""What services meet: several callers, a container's quota, threads that are idle between calls."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lenet_bench.questions.share import SUFFIX
+from lenet_bench.results import BackendResult, Result, read_result
+from lenet_bench.show.callers import callers as by_way
+from lenet_bench.show.figures.records import Record
+from lenet_bench.show.markdown import table as markdown
+from lenet_bench.show.sentences import conditions as measured_how
+from lenet_bench.show.sentences import timed
+from lenet_bench.units import NONE, count, counted, interval, percent, ratio, time
+from settings.idle import IDLE
+
+QUOTAS = {"all of both cores": "quota-none", "1.5 cores": "quota-1.5", "half a core": "quota-0.5"}
+EVERY_MS = (5, 10, 20, 50)
+
+
+def run(folder: Path, name: str) -> Result:
+    return read_result(folder / f"{name}{SUFFIX}")
+
+
+def callers(folder: Path) -> Iterator[str]:
+    """A backend a row: calls a second of threads, each backend in its faster way; of processes."""
+    threads, processes = run(folder, "callers"), run(folder, "processes")
+    best: dict[str, Record] = {}
+    for row in by_way(threads):
+        best.setdefault(row["name"], row)
+    apart = {row["name"]: row for row in by_way(processes)}
+    numbers = threads.rules.callers
+    yield measured_how(threads)
+    yield ""
+    titles = (
+        "backend",
+        "GIL held",
+        *(counted(number, "thread") for number in numbers),
+        f"{numbers[-1]} over 1",
+        "networks",
+        f"{numbers[-1]} processes",
+        "over 1",
+    )
+    rows = []
+    for name, row in best.items():
+        other = apart.get(name)
+        rates = (count(row["rates"].get(number)) for number in numbers)
+        of_processes = (count(other["calls_per_s"]), gained(other)) if other else (NONE, NONE)
+        held = percent(row["gil_share"], places=0)
+        rows.append((name, held, *rates, gained(row), row["networks"], *of_processes))
+    yield from markdown(titles, rows, ("backend", "networks"))
+
+
+def gained(row: Record) -> str:
+    """1.50 (1.44-1.61)."""
+    return f"{ratio(row['gain'])} ({interval(row['gain_low'], row['gain_high'])})"
+
+
+def quota(folder: Path) -> Iterator[str]:
+    """A backend a row: its threads, and its times under each quota."""
+    results = {title: run(folder, name) for title, name in QUOTAS.items()}
+    each = {title: {one.name: one for one in timed(result)} for title, result in results.items()}
+    first = next(iter(each.values()))
+    rows = []
+    for name, row in first.items():
+        cells = (under(of.get(name)) for of in each.values())
+        rows.append((name, count(row.threads_running), *cells))
+    yield from markdown(("backend", "threads", *each), rows, ("backend",))
+
+
+def under(row: BackendResult | None) -> str:
+    """Its mean, p50 and p99.9, and the share of periods in which it was stopped."""
+    if row is None or row.summary is None:
+        return NONE
+    found = row.summary
+    times = " / ".join(map(time, (found.mean_us, found.p50_us, found.p999_us)))
+    share = row.throttled_share
+    return times if share is None else f"{times}, {percent(share, places=0)}"
+
+
+def idle(folder: Path) -> Iterator[str]:
+    """A way a row: the median call at each interval, and the CPU time between calls."""
+    results = [run(folder, f"every-{ms}") for ms in EVERY_MS]
+    each = [{one.name: one for one in timed(result)} for result in results]
+    titles = ("way", *(f"every {ms} ms" for ms in EVERY_MS))
+    rows = [(said_of(name), *(paced(of.get(name)) for of in each)) for name in ways(results[0])]
+    yield from markdown(titles, rows, titles[:1])
+
+
+def freethreaded(path: Path) -> Iterator[str]:
+    """The APIs with a wheel for free-threaded Python, those without, and those that need none."""
+    found = json.loads(path.read_text())
+    kinds: dict[str, list[str]] = {}
+    for library, one in found["apis"].items():
+        kinds.setdefault(one["wheels"], []).append(f"{library} {one['version']}".strip())
+    yield f"By {found['index'].removeprefix('https://').partition('/')[0]} on {found['date']}:"
+    yield ""
+    yield from (f"- {wheels}: {', '.join(names)}" for wheels, names in sorted(kinds.items()))
+
+
+def ways(result: Result) -> Sequence[str]:
+    """Each API's ways together, the plain one first."""
+    return [one.name for one in result.backends]
+
+
+def said_of(name: str) -> str:
+    backend, is_set, setting = name.partition("/")
+    return f"{backend}: {IDLE[backend][setting].says}" if is_set else name
+
+
+def paced(row: BackendResult | None) -> str:
+    """160 us (100 %): its median, and the CPU time of all threads as a share of one core."""
+    if row is None or row.summary is None:
+        return NONE
+    used, passed = (sum(getattr(block, ns) for block in row.blocks) for ns in ("cpu_ns", "wall_ns"))
+    return f"{time(row.p50_us)} ({percent(used / passed, places=0)})"
