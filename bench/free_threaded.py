@@ -5,7 +5,7 @@ python bench/free_threaded.py > results/production/free-threaded.json
 
 import json
 import sys
-from datetime import UTC, datetime
+from datetime import date
 from itertools import islice
 from typing import Any
 from urllib.request import Request, urlopen
@@ -44,7 +44,9 @@ def newest(package: str) -> tuple[str, str]:
     abis = by_version[version]
     if ABI in abis:
         return str(version), f"a wheel for {ABI}"
-    return str(version), "wheels for every ABI of Python" if abis == {"none"} else f"no wheel for {ABI}"
+    return str(version), "wheels for every ABI of Python" if abis == {
+        "none"
+    } else f"no wheel for {ABI}"
 
 
 def main() -> None:
@@ -59,7 +61,7 @@ def main() -> None:
         print(library, file=sys.stderr)
         version, wheels = newest(package)
         found[library] = {"package": package, "version": version, "wheels": wheels}
-    today = datetime.now(UTC).date().isoformat()
+    today = date.today().isoformat()
     print(json.dumps({"date": today, "index": INDEX, "apis": found}, indent=1))
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from lenet_bench.show.figures.records import Record, Run
 from lenet_bench.show.callers import callers as by_way
+from lenet_bench.show.figures.records import Record, Run
 from lenet_bench.show.figures.story import times_longer
 from lenet_bench.units import count, ratio, time
 

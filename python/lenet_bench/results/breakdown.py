@@ -139,8 +139,15 @@ def _breakdown(row: BackendResult, seed: int) -> Breakdown:
     median_us = float(np.median([_call_us(block) for block in blocks or row.blocks]))
     waits = sum(b.waited for b in row.blocks) / sum(b.calls for b in row.blocks)
     starts = len(blocks or row.blocks)
-    alike = {"waits": waits, "anatomy": row.anatomy, "gil_share": row.gil_share}
-    known = Breakdown(row.name, "ok", None, median_us, starts, **alike)
+    known = Breakdown(
+        row.name,
+        "ok",
+        median_us=median_us,
+        starts=starts,
+        waits=waits,
+        gil_share=row.gil_share,
+        anatomy=row.anatomy,
+    )
     if not blocks:
         reason = next((why for block in row.blocks if (why := block.no_experiments_reason)), None)
         return replace(known, reason=reason or "`why` has no experiments for this backend yet")
