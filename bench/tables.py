@@ -24,6 +24,7 @@ from lenet_bench.results import (
 from lenet_bench.results.sizes import Sized, by_api, by_name, sized
 from lenet_bench.results.statistics import UNBOUNDED, judge, ratio_interval
 from lenet_bench.results.warnings import disturbance, in_two_modes
+from lenet_bench.show import versions as show_versions
 from lenet_bench.show.figures.records import Record, Run
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
@@ -381,6 +382,19 @@ def modelengines(folder: Path) -> Iterable[str]:
     return by_engine(in_order(folder))
 
 
+def upgrade(path: Path) -> Iterator[str]:
+    """What a comparison of versions says."""
+    result = read_result(path)
+    yield measured_how(result)
+    yield ""
+    found, columns = show_versions.versions(result), show_versions.COLUMNS
+    rows = ([row["name"], *(column.text(row) for column in columns)] for row in found)
+    titles = ("backend", *(column.title for column in columns))
+    yield from markdown(titles, rows, ("backend", "verdict"))
+    yield ""
+    yield from bullets(show_versions.said(found, result.rules.margin))
+
+
 def in_order(folder: Path) -> list[Run]:
     """The models there, the smallest first."""
     return order([run for path in in_folder(folder) for run in runs(path)])
@@ -407,6 +421,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         gpubatches,
         modelcalls,
         modelengines,
+        upgrade,
         callers,
         quota,
         idle,

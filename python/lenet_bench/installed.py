@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
+CONVERTER = "LENET_BENCH_CONVERTER"  # names the Python with converters, if it is not this one
 _OURS = "lenet-bench"
 _EXTRA = re.compile(r"""extra == ["']([\w.-]+)""")
 

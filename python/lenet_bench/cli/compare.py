@@ -21,6 +21,7 @@ from .options import (
     run_options,
     seconds,
     several_threads_option,
+    share_of,
     subject_of,
     usable,
 )
@@ -125,6 +126,12 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
     default=0,
 )
 @option("--cores N", "Cores of a backend. [one a thread, all for default threads]", callback=usable)
+@option("--floor", "Measure the first backend's version in a second environment, too.")
+@option(
+    "--fail-over SHARE",
+    "Exit 1 if even the low end of a newer version's interval is above this: 5%.",
+    kind=share_of,
+)
 @option("--cold", "Read 64 MB before each call: cold caches.")
 @network_option
 @model_options(
@@ -146,6 +153,8 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
 def compare(
     backends: tuple[str, ...],
     quick: bool,
+    floor: bool,
+    fail_over: float | None,
     network: str,
     model: Path | None,
     shown: str | None,
@@ -169,6 +178,7 @@ def compare(
     $ lenet-bench compare openvino torch --threads default --quota 1.5
     $ lenet-bench compare openvino litert --threads 1,2,default
     $ lenet-bench compare torch torch@gpu -o mine.jsonl   run it again to continue
+    $ lenet-bench compare onnxruntime==1.24.1 onnxruntime --floor --rounds 12
     $ lenet-bench compare --device gpu --baseline cudnn
     $ lenet-bench compare --network resnet50 torch onnxruntime keras
     $ lenet-bench compare --network all torch onnxruntime keras --rounds 6
@@ -177,14 +187,16 @@ def compare(
     $ lenet-bench compare --model mine.keras --code litert
     $ lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
-    Exit codes: 0 if all ran, 1 if one failed or is not installed.
+    Exit codes: 0 if all ran, 1 if one failed, is not installed, or is slower than --fail-over
+    allows.
     """
     from ..measure.comparison import compare as measure
     from ..measure.options import CompareOptions
-    from ..registry import on_device, without_threads
+    from ..registry import AGAIN, on_device, without_threads
     from ..results import failures
     from ..show.comparison import comparison
     from ..show.sizes import answered
+    from ..show.versions import slower as slower_versions
     from ..subjects.model import OwnModel
 
     least_rounds = int(quick and not chosen["budget_s"])
@@ -199,6 +211,10 @@ def compare(
         say([subject.program(shown, threads if isinstance(threads, int) else 1)])
         return 0
     named = tuple(on_device(name, device) for name in backends)
+    if floor:
+        if not (named and "==" in named[0]):
+            raise click.UsageError("--floor needs a version first: onnxruntime==1.26.0 ... --floor")
+        named += (named[0] + AGAIN,)
     options = CompareOptions(
         backends=named or (QUICK if quick and device != "gpu" and not model else ()),
         subject=subject,
@@ -216,7 +232,8 @@ def compare(
         asked = [row.name for row in result.backends if without_threads(row.name) in named]
         say(comparison([result], form, screen(), asked))
         timed = any(row.status == "ok" for row in result.backends)
-        return not failures(result.backends, asked) and (timed or not model)
+        slower = fail_over is not None and slower_versions(result, fail_over)
+        return not failures(result.backends, asked) and (timed or not model) and not slower
 
     code = run(measure, options, show, network=network)
     say(answered(results, form, screen()))

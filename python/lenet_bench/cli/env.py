@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import click
 
@@ -11,7 +12,26 @@ from .output import SUCCESS, WRONG, answer, complain, note
 
 #: Each is a file of that folder, imported by the command that needs it.
 _PINS = Path(__file__).parents[1] / "registry/environments"
-_ENVIRONMENT = click.Choice(sorted(path.stem for path in _PINS.glob("*.txt")))
+_NAMES = sorted(path.stem for path in _PINS.glob("*.txt"))
+
+
+class _Environment(click.Choice):  # type: ignore[type-arg] # click 8.2 has none
+    """One of the files, or a version of an API."""
+
+    def convert(self, value: str, param: Any, ctx: Any) -> str:
+        """Refuse a name that is neither."""
+        from ..registry import find
+
+        if "==" not in value:
+            chosen: str = super().convert(value, param, ctx)
+            return chosen
+        try:
+            return find(value)[0].environment or ""
+        except LenetBenchError as error:
+            self.fail(str(error), param, ctx)
+
+
+_ENVIRONMENT = _Environment(_NAMES)
 
 
 @click.group(
@@ -20,6 +40,7 @@ _ENVIRONMENT = click.Choice(sorted(path.stem for path in _PINS.glob("*.txt")))
 Examples:
   lenet-bench env list
   lenet-bench env create mxnet
+  lenet-bench env create onnxruntime==1.26.0
   lenet-bench infer digit.png -b mxnet
 """,
 )
@@ -32,23 +53,23 @@ def env() -> None:
 def list_environments(as_json: bool) -> int:
     """List the environments, and whether each was created."""
     from ..registry import held_by
-    from ..registry.environments import environments
+    from ..registry.environments import environments, of, of_versions
 
-    known = environments().values()
+    known = [*environments().values(), *filter(None, map(of, of_versions()))]
     value = [
         {
             "name": one.name,
             "summary": one.summary,
-            "backends": held_by(one.name),
+            "backends": held_by(one.name) or [one.name],
             "created": one.created,
-            "gigabytes": one.gigabytes,
+            "gigabytes": one.size_gb,
             "folder": str(one.folder),
         }
         for one in known
     ]
     width, states = max(len(one.name) for one in known), {True: "created", False: "absent "}
     lines = (
-        f"{one.name:<{width}}  {states[one.created]}  {one.gigabytes} GB  {one.summary}"
+        f"{one.name:<{width}}  {states[one.created]}  {one.size_gb} GB  {one.summary}"
         for one in known
     )
     answer(as_json, value, lines)

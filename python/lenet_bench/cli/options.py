@@ -136,6 +136,15 @@ def subject_of(network: str, file: Path | None, chosen: dict[str, Any]) -> "Subj
     return model or LeNet(str(weights or ""))
 
 
+def share_of(text: str) -> float:
+    """A share of a whole, spelled 2% or 0.02."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+    if not 0 < share < 1:
+        raise click.BadParameter(f"expected a share such as 2% or 0.02, got {text!r}")
+    return share
+
+
 def _input_shape(text: str) -> tuple[str, tuple[int, ...]]:
     """The shape of a model's input, spelled image=1x3x320x320."""
     match = re.fullmatch(r"(.+)=([1-9]\d{0,8}(?:x[1-9]\d{0,8})*)", text)

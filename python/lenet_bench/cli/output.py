@@ -66,9 +66,11 @@ def run(
 
     With `all`, each network has a file of its own. `show` returns whether all is well.
     """
+    from ..registry.environments import prepare
     from ..show.terminal.progress import progress
     from ..subjects.network import OtherNetwork
 
+    prepare((one for one in options.backends if isinstance(one, str)), note, complain)
     output = Path(options.output or "")
 
     def measured(name: str) -> int:

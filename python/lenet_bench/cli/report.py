@@ -1,13 +1,12 @@
 """`report` and `diff`: saved comparisons, printed, drawn, and one against another."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..units import counted
-from .options import FILE, RowName, command, form_option, open_option, option
+from .options import FILE, RowName, command, form_option, open_option, option, share_of
 from .output import SUCCESS, WRONG, give_page, note, say, screen
 
 
@@ -93,22 +92,13 @@ def _newest() -> Path:
     return newest
 
 
-def _share(text: str) -> float:
-    """A share of a whole, spelled 2% or 0.02."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
-    share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
-    if not 0 < share < 1:
-        raise click.BadParameter(f"expected a share such as 2% or 0.02, got {text!r}")
-    return share
-
-
 @command("Find what became slower between two results.")
 @click.argument("old", type=FILE)
 @click.argument("new", type=FILE)
 @option(
     "--fail-over SHARE",
     "Exit 1 if a backend is broken, or if even the low end of its interval is above this: 5%.",
-    kind=_share,
+    kind=share_of,
 )
 @option("--fail-if-noisy", "With --fail-over: exit 1 also if noise hides whether one is slower.")
 @option("--relative", "Compare ratios to the baseline: for two machines.")

@@ -66,9 +66,8 @@ def _cost(name: str) -> Cost:
 
 def _requirements(row: Backend) -> list[str]:
     """Its packages as pip spells them, beyond the core's."""
-    if row.environment:
-        pins = environments.environments()[row.environment].pins.read_text()
-        return [line for line in pins.splitlines() if line and not line.startswith("#")]
+    if environment := environments.of(row.environment):
+        return [line for line in environment.pins.splitlines() if line and not line.startswith("#")]
     extras = filter(None, (row.extra, row.converter))
     return list(dict.fromkeys(one for extra in extras for one in extra_requirements(extra)))
 
@@ -108,9 +107,8 @@ def _size_mib(row: Backend, requirements: Sequence[str]) -> float | None:
         pattern = "_cuda*" if row.native.module == "cuda" else row.native.module
         modules = sorted(_PACKAGE.glob(f"{pattern}.*so"))[:1]
     path = sys.path
-    if row.environment:
-        folder = environments.environments()[row.environment].folder
-        path = list(map(str, folder.glob("lib/python*/site-packages")))
+    if environment := environments.of(row.environment):
+        path = list(map(str, environment.folder.glob("lib/python*/site-packages")))
     packages = installed_bytes(requirements or ([] if modules else ["numpy"]), path)
     if packages is None:
         return None

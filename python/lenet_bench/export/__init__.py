@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..atomic import write_file
 from ..errors import LenetBenchError, Unavailable
-from ..installed import installed_version
+from ..installed import CONVERTER, installed_version
 from ..weights import Weights
 
 if TYPE_CHECKING:
@@ -118,11 +118,13 @@ def converted(module: str, name: str, made_of: Iterable[str], serve: str, questi
 
     converter = _CONVERTERS[module]
     versions = (f"{package} {installed_version(package)}" for package in converter.packages)
-    variables = {**_CONVERTERS_VARIABLES, **same_modules()}
+    elsewhere = os.environ.get(CONVERTER)
+    variables = {**_CONVERTERS_VARIABLES, **({} if elsewhere else same_modules())}
 
     def convert(folder: Path) -> bytes:
         file = folder / "model"
-        with closing(Child(serve, variables=variables)) as child:
+        python = elsewhere or sys.executable
+        with closing(Child(serve, python=python, variables=variables)) as child:
             child.ask((str(file), question), _CONVERTERS_SECONDS)
         return file.read_bytes()
 

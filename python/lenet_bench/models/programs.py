@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from ..registry import without_version
 from .callers import CALLERS
 
 Forms = Mapping[str, tuple[str, tuple[int, ...]]]  # type and shape of each input, by its name
@@ -68,12 +69,13 @@ def call_of(name: str) -> str | None:
 
 def suffix_of(name: str) -> str:
     """Of the file that an engine reads."""
-    return next(suffix for suffix, callers in CALLERS.items() if name in callers)
+    engine = without_version(name)
+    return next(suffix for suffix, callers in CALLERS.items() if engine in callers)
 
 
 def _of(name: str) -> tuple[str, str]:
     """The call in short and the lines; Keras' calls are the same on each framework."""
-    known = _sections()
+    known, name = _sections(), without_version(name)
     return known.get(name) or known.get(re.sub("^keras-[a-z]+", "keras", name), ("", ""))
 
 

@@ -8,6 +8,7 @@ from .backend import FAMILIES, IN_CPP, Backend, Device, Network, usable_cores
 from .building import check_needs, exact_probabilities, is_installed, why_absent, wrong_version
 from .loading import load
 from .rows import (
+    AGAIN,
     BACKENDS,
     FLOAT32,
     canonical_name,
@@ -23,4 +24,5 @@ from .rows import (
     with_threads,
     with_variants,
     without_threads,
+    without_version,
 )

@@ -84,6 +84,7 @@ class Backend:
     converter: str | None = None  # those that bring what writes its file of LeNet, where others do
     framework: bool = False  # its API is a Python package of another project
     environment: str | None = None  # the isolated environment that holds its API
+    version: str = ""  # of its API, where that was asked for: torch==2.9.1
     programs: tuple[str, ...] = ()  # programs that its API runs: compilers
     compiled: frozenset[str] = frozenset()  # variants that run a C++ compiler, for many seconds
     variables: Mapping[str, str] = field(default_factory=dict)  # threads, device: `variables_for`
@@ -109,9 +110,10 @@ class Backend:
         yield from map(self.spell, others)
 
     def spell(self, variant: str) -> str:
-        """The name of a variant as it is listed: keras, keras:call, keras:call@gpu."""
+        """The name of a variant as it is listed: keras, keras:call@gpu, keras:call==3.8.0."""
         bare = self.name if variant == self.default else f"{self.name}:{variant}"
-        return bare + ON_GPU if self.moved else bare
+        bare += ON_GPU if self.moved else ""
+        return f"{bare}=={self.version}" if self.version else bare
 
     def on(self, device: Device) -> "Backend | None":
         """The same backend on that device; None where it cannot run there."""
@@ -150,6 +152,10 @@ class Backend:
     def is_shared(self, variant: str) -> bool:
         """Whether several threads may call one network at once, as its API's documentation says."""
         return not self.moved and ("" in self.shared or variant in self.shared)
+
+    def at(self, version: str) -> "Backend":
+        """The same with that version of its API, in an environment of its own."""
+        return replace(self, version=version, environment=f"{self.name}=={version}")
 
     def variables_for(self, threads: int) -> dict[str, str]:
         """The environment variables that its API reads when it is imported.

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LenetBenchError, Unavailable, first_line
+from ..errors import LenetBenchError, Unavailable, Unsupported, first_line
 from ..export import NotConverted
 from ..installed import extra_requirements, fits, installed_version, package_name
 from ..network import LENET
@@ -125,6 +125,8 @@ def _imported(module: str) -> list[str]:
 
 def import_backend(row: Backend) -> None:
     """Import the API of the backend; any exception is possible."""
+    if row.version and not environments.is_here(row.environment or ""):
+        raise Unavailable(f"{row.spell(row.default)} is not installed; {fix(row)}")
     if row.native:
         native.load(row.native)
     else:
@@ -164,7 +166,7 @@ def build(
     return ProvenOnGpu(network, row.spell(variant), _fix_damaged(row)) if on_gpu else network
 
 
-def _unavailable(row: Backend, variant: str, error: BaseException, fails: str) -> Unavailable:
+def _unavailable(row: Backend, variant: str, error: BaseException, fails: str) -> LenetBenchError:
     """What a framework's exception means, and the command that fixes it."""
     name, why = row.spell(variant), _why(error)
     if isinstance(error, NotConverted):
@@ -173,6 +175,8 @@ def _unavailable(row: Backend, variant: str, error: BaseException, fails: str) -
         fails = "is not installed"
     if row.device == "gpu" and not str(error):  # JAX asserts that it has found a device, no more
         why += ": it finds no GPU, or was built without GPU support"
+    if row.version:
+        return Unsupported(f"lenet-bench's code for {row.name} does not run with it: {why}")
     reason = _wrong_version(row, name, why) or f"{name} {fails} ({why}); {_fix_damaged(row)}"
     return Unavailable(reason)
 
@@ -215,7 +219,8 @@ def _wrong_version(row: Backend, name: str, why: str) -> str | None:
 
 def is_installed(row: Backend) -> bool:
     """Whether its packages are installed in supported versions; it may still fail to run."""
-    if row.environment and environments.environments()[row.environment].created:
+    environment = environments.of(row.environment)
+    if environment and environment.created:
         return True
     if not _needed(row):
         return row.environment is None  # no version outside its environment is known to work
@@ -230,7 +235,8 @@ def why_absent(name: str, network: str = LENET) -> str | None:
     """
     row, _ = find(name)
     row = row if network == LENET else row.for_a_file
-    if row.environment and environments.environments()[row.environment].created:
+    environment = environments.of(row.environment)
+    if environment and environment.created:
         return None
     needed = _needed(row)
     asked = needed if network == LENET else needed[:1]
@@ -252,7 +258,10 @@ def _versions(row: Backend) -> list[tuple[str, str]]:
 
 def _needed(row: Backend) -> tuple[str, ...]:
     """Its requirements to run beside lenet-bench, as far as they are known."""
-    beside = environments.environments()[row.environment].beside if row.environment else ()
+    if row.version:
+        return ()
+    environment = environments.of(row.environment)
+    beside = environment.beside if environment else ()
     return beside or tuple(dict.fromkeys(_of_extras(row.extra, row.converter)))
 
 

@@ -193,6 +193,8 @@ def _rows() -> Iterator[Backend]:
 
 #: What people call an engine by its file's format, or by an earlier name.
 _KNOWN_AS = {"onnx": "onnxruntime", "ort": "onnxruntime", "tflite": "litert", "pytorch": "torch"}
+AGAIN = " (again)"  # ends the name of a version in a second environment
+_VERSION = re.compile(rf"\d+(\.\d+)*((a|b|rc)\d+)?(\.(post|dev)\d+)*({re.escape(AGAIN)})?")
 _CLOSE = 0.7  # how alike two names are, from 0 to 1, that may be meant for each other
 
 
@@ -202,7 +204,10 @@ def find(name: str) -> tuple[Backend, str]:
     The row of torch:compile@gpu is that of torch as it is on a GPU. The number of threads that
     follows a name in some results is ignored.
     """
-    name = without_threads(name)
+    name, is_versioned, version = without_threads(name).partition("==")
+    if is_versioned:
+        plain, variant = find(name)
+        return _at(plain, version), variant
     spelt = name.removesuffix(ON_GPU)
     base, _, variant = spelt.partition(":")
     rows = {row.name: row for row in BACKENDS}
@@ -222,6 +227,17 @@ def find(name: str) -> tuple[Backend, str]:
         known = ", ".join(row.names())
         raise LenetBenchError(f"{base} has no variant {variant!r}; it has {known}")
     return row.of(variant), variant
+
+
+def _at(row: Backend, version: str) -> Backend:
+    """The row with that version of its API."""
+    if not _VERSION.fullmatch(version):
+        raise LenetBenchError(
+            f"{version!r} is no version; expected NAME==VERSION such as onnxruntime==1.26.0"
+        )
+    if not row.package or row.environment or row.device == "gpu":
+        raise LenetBenchError(f"{row.spell(row.default)} has no versions to choose from")
+    return row.at(version)
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
@@ -248,6 +264,11 @@ def canonical_name(name: str) -> str:
     """The name as it is listed: `keras` of `keras:predict`, which is what `keras` is."""
     row, variant = find(name)
     return row.spell(variant)
+
+
+def without_version(name: str) -> str:
+    """The name without its API's version: torch:compile of torch:compile==2.9.1."""
+    return without_threads(name).partition("==")[0]
 
 
 def with_threads(name: str, threads: int) -> str:

@@ -76,6 +76,8 @@ def _row(row: BackendResult, result: Result) -> dict[str, Any]:
         "difference": row.difference,
         **{name: getattr(summary, name) if summary else None for name in figures},
         "cold_start_s": row.cold_start_s if ok else None,
+        "import_s": row.median_s("import_s") if ok else None,
+        "first_s": row.median_s("first_s") if ok else None,
         "threads_running": row.threads_running if ok else None,
         "throttled_share": row.throttled_share if ok else None,
         "gil_share": row.gil_share if ok else None,

@@ -450,7 +450,12 @@ class BackendResult:
     @property
     def cold_start_s(self) -> float | None:
         """The median start's way to its first answer."""
-        return median(start.total_s for start in self.cold_starts) if self.cold_starts else None
+        return self.median_s("total_s")
+
+    def median_s(self, part: str) -> float | None:
+        """The same for a part of it."""
+        starts = [getattr(start, part) for start in self.cold_starts]
+        return median(starts) if starts else None
 
 
 @dataclass(frozen=True)

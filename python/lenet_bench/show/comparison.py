@@ -36,6 +36,7 @@ from .sentences import (
 )
 from .terminal.screen import Screen
 from .terminal.table import Cell, Column, table
+from .versions import COLUMNS, said, versions
 
 _VERDICTS = {"faster": "green", "slower": "yellow", "ambiguous": "dim", "baseline": "bold"}
 _LEFT = ("backend", "verdict", "computes in")  # aligned to the left in Markdown
@@ -119,6 +120,8 @@ def in_markdown(result: Result, named: Sequence[str] = ()) -> Iterator[str]:
             ["backend", *(quantity.title for quantity in quantities)], lines, _LEFT
         )
     yield ""
+    for sentence in said(versions(result), result.rules.margin):
+        yield f"- {markdown.escaped(sentence)}"
     for sentence, _ in _notes(result, named):
         if sentence:
             yield f"- {markdown.escaped(sentence)}"
@@ -143,6 +146,8 @@ def _tables(result: Result) -> Iterator[tuple[str, list[Record], Sequence[Quanti
         yield "Images a second by batch:", rated, [*kind, *by_batch(rated)]
     if called := callers(result):
         yield "Calls a second of several callers at once:", called, by_callers(called)
+    if found := versions(result):
+        yield "Versions of an API:", found, COLUMNS
 
 
 def _notes(result: Result, named: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -175,7 +180,10 @@ def in_terminal(result: Result, screen: Screen, named: Sequence[str] = ()) -> It
         columns += [_column(quantity, shown) for quantity in quantities]
         yield from table(screen, columns) if shown else []
     yield ""
-    for sentence in conclusions(as_run("", result)):
+    for sentence in (
+        *conclusions(as_run("", result)),
+        *said(versions(result), result.rules.margin),
+    ):
         yield from screen.wrap(sentence)
     for sentence, style in _notes(result, named):
         yield from screen.wrap(sentence, style)

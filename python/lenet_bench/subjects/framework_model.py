@@ -30,11 +30,21 @@ from ..models.callers import CALLERS, MODEL, Model
 from ..models.reader import Read, Sizes, arrays_of, with_inputs
 from ..networks.memory import limit_memory
 from ..process import Child, Died, Parent
-from ..registry import Backend, Device, Network, check_needs, find, is_installed, why_absent
+from ..registry import (
+    Backend,
+    Device,
+    Network,
+    check_needs,
+    find,
+    is_installed,
+    why_absent,
+    without_version,
+)
 from ..registry.adapter import Adapter
 from ..registry.backend import ON_GPU
 from ..registry.building import build
-from ..registry.environments import environments, interpreter, variables
+from ..registry.environments import interpreter, variables
+from ..registry.environments import of as environment_of
 from ..registry.rows import BACKENDS
 from ..units import counted
 from ..weights import Weights
@@ -128,7 +138,7 @@ class FrameworkModel(OwnModel):
 
     def is_own(self, name: str) -> bool:
         """Whether this variant calls it as it is, here or on a GPU."""
-        return name.removesuffix(ON_GPU) in self.own
+        return without_version(name).removesuffix(ON_GPU) in self.own
 
     @property
     def readers(self) -> list[str]:
@@ -195,7 +205,7 @@ class FrameworkModel(OwnModel):
         )
 
     def suffix_for(self, name: str) -> str:
-        engine = name.removesuffix(ON_GPU)
+        engine = without_version(name).removesuffix(ON_GPU)
         kinds = (kind for kind in self.formats if engine in CALLERS[kind])
         return "" if self.is_own(name) else next(kinds, "")
 
@@ -212,7 +222,8 @@ class FrameworkModel(OwnModel):
     def _converted(self, kind: str, run: Run, inputs: Inputs) -> dict[str, Any]:
         """The files, from the cache or made; or the sentence why there are none."""
         row, suffixes = self._reader(kind), _FILES.get(kind, (kind,))
-        pins = environments()[row.environment].pins.read_text() if row.environment else ""
+        environment = environment_of(row.environment)
+        pins = environment.pins if environment else ""
         packages = *self.packages, "openvino", "executorch"
         versions = [f"{one} {installed_version(one)}" for one in packages]
         forms = [f"{name} {array.dtype} {array.shape}" for name, array in inputs.items()]

@@ -25,7 +25,16 @@ from ..models.callers import CALLERS, Model
 from ..models.programs import program
 from ..networks.memory import limit_memory
 from ..process import Child, Died
-from ..registry import FLOAT32, Backend, Device, Network, check_needs, find, names
+from ..registry import (
+    FLOAT32,
+    Backend,
+    Device,
+    Network,
+    check_needs,
+    find,
+    names,
+    without_version,
+)
 from ..registry.adapter import Adapter
 from ..registry.backend import ON_GPU
 from ..registry.building import build, check_modules, fix
@@ -285,7 +294,7 @@ def place(name: str, model: Model, threads: int) -> Network:
     words, where it does not take this model.
     """
     row, variant = find(name)
-    caller = CALLERS[model.path.suffix].get(name.removesuffix(ON_GPU))
+    caller = CALLERS[model.path.suffix].get(without_version(name).removesuffix(ON_GPU))
     if caller is None:
         raise Unsupported(f"{name} reads no {model.path.suffix} file here")
     check_needs(row, variant)

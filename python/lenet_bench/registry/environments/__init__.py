@@ -6,21 +6,25 @@ interpreter.
 """
 
 import os
+import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...cache import base_folder
 from ...errors import LenetBenchError
+from ...installed import CONVERTER, core_requirements, extra_requirements, package_name
+from ..rows import AGAIN, find
 
 if TYPE_CHECKING:
     from ..backend import Backend
 
 _PINS = Path(__file__).parent
 _PACKAGE = "package"  # the folder in an environment through which it finds lenet_bench
+_NAMED = 5  # versions that there are, in place of one that there is not
 _COMPLETE = "complete"  # the file that the last step of making one writes
 
 
@@ -36,7 +40,7 @@ class Environment:
     gigabytes: float  # that it takes on the disk
     gpu: bool  # whether it needs an NVIDIA GPU
     beside: tuple[str, ...]  # versions that also work beside lenet-bench
-    pins: Path
+    pins: str  # pip's requirements
 
     @property
     def folder(self) -> Path:
@@ -47,34 +51,55 @@ class Environment:
         return self.folder / "bin" / "python"
 
     @property
+    def size_gb(self) -> float:
+        """What it takes, as its file says, or as it is there."""
+        if self.gigabytes:
+            return self.gigabytes
+        files = (path.lstat() for path in self.folder.rglob("*"))
+        return round(sum(file.st_size for file in files) / 1e9, 1)
+
+    @property
     def created(self) -> bool:
         """Whether it was completely created from the current pins."""
         try:
             made_from = (self.folder / _COMPLETE).read_text()
         except OSError:
             return False
-        return _pinned(made_from) == _pinned(self.pins.read_text()) and self.interpreter.exists()
+        return _pinned(made_from) == _pinned(self.pins) and self.interpreter.exists()
 
 
 def environments() -> dict[str, Environment]:
     return {path.stem: _read(path) for path in sorted(_PINS.glob("*.txt"))}
 
 
+def of(name: str | None) -> Environment | None:
+    """The environment of that name, which may be of a version: onnxruntime==1.26.0."""
+    if name and "==" in name:
+        return _of_version(find(name)[0])
+    return environments().get(name or "")
+
+
+def of_versions() -> list[str]:
+    """The names of those that were created for a version."""
+    return sorted(path.parent.name for path in _home().glob(f"*==*/{_COMPLETE}"))
+
+
 def interpreter(row: "Backend") -> str:
     """The Python of this backend: that of its environment if created, else the current one."""
-    environment = environments().get(row.environment or "")
+    environment = of(row.environment)
     return str(environment.interpreter) if environment and environment.created else sys.executable
 
 
 def is_here(name: str) -> bool:
-    return Path(sys.prefix) == environments()[name].folder
+    return Path(sys.prefix) == _home() / name
 
 
 def variables(row: "Backend", threads: int, *, hide_output: bool = True) -> dict[str, str]:
     """The environment variables for the process that imports this backend."""
     own = {**row.variables_for(threads), **(row.silencing_variables if hide_output else {})}
-    environment = environments().get(row.environment or "")
+    environment = of(row.environment)
     if environment and environment.created:
+        own[CONVERTER] = sys.executable
         return {**own, "PYTHONPATH": str(_package_alone(environment)), "PYTHONHOME": ""}
     from ...process import same_modules  # only what starts a process needs it
 
@@ -86,26 +111,48 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
 
     `progress` is called with each step. Raises LenetBenchError with the last line of pip's output.
     """
-    environment = environments()[name]
+    environment = of(name)
+    if environment is None:
+        raise LenetBenchError(f"no environment is called {name!r}; `lenet-bench env list` has all")
     remove(name)
-    progress(f"{name}: {environment.summary} ({environment.gigabytes:g} GB)")
+    size = f" ({environment.gigabytes:g} GB)" if environment.gigabytes else ""
+    progress(f"{name}: {environment.summary}{size}")
     install = [str(environment.interpreter), "-m", "pip", "--disable-pip-version-check", "install"]
+    pins = environment.folder / "requirements.txt"
     try:
         _run([_python_for(environment), "-m", "venv", str(environment.folder)])
         if environment.first:
             progress(f"{name}: first {', '.join(environment.first)}")
             _run([*install, *environment.first])
-        _run([*install, *environment.options, "-r", str(environment.pins)])
-        (environment.folder / _COMPLETE).write_text(environment.pins.read_text())
+        pins.write_text(environment.pins)
+        if not environment.gigabytes:
+            progress(f"{name}: {_to_fetch([*install, *environment.options, '-r', str(pins)])}")
+        _run([*install, *environment.options, "-r", str(pins)])
+        (environment.folder / _COMPLETE).write_text(environment.pins)
     except BaseException:
         shutil.rmtree(environment.folder, ignore_errors=True)
         raise
     return environment
 
 
+def prepare(
+    names: Iterable[str], progress: Callable[[str], None], refused: Callable[[str], None]
+) -> None:
+    """Create what versions of APIs need and is not there; who cannot have it, is told of."""
+    for name in dict.fromkeys(find(one)[0].environment or "" for one in names):
+        if "==" in name and (environment := of(name)) and not environment.created:
+            try:
+                create(name, progress)
+            except LenetBenchError as error:
+                refused(f"{name}: {error}")
+
+
 def remove(name: str) -> bool:
     """Remove an environment; returns whether there was one."""
-    folder = environments()[name].folder
+    environment = of(name)
+    if environment is None:
+        return False
+    folder = environment.folder
     try:
         shutil.rmtree(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -128,7 +175,8 @@ def _home() -> Path:
 
 def _read(pins: Path) -> Environment:
     """The comments on top: a summary, then `python: ...`, `gigabytes: ...` and the rest."""
-    comments = [line[1:].strip() for line in pins.read_text().splitlines() if line[:1] == "#"]
+    text = pins.read_text()
+    comments = [line[1:].strip() for line in text.splitlines() if line[:1] == "#"]
     described = dict(line.split(": ", 1) for line in comments[1:] if ": " in line)
     return Environment(
         name=pins.stem,
@@ -139,8 +187,50 @@ def _read(pins: Path) -> Environment:
         gigabytes=float(described["gigabytes"]),
         gpu="gpu" in described,
         beside=tuple(described.get("beside", "").split()),
-        pins=pins,
+        pins=text,
     )
+
+
+def _of_version(row: "Backend") -> Environment:
+    """That of a version of an API, with what it needs, as the package index has it."""
+    beside = [*core_requirements(), *(extra_requirements(row.extra) if row.extra else ())]
+    names = [package_name(one) for one in beside]
+    known = (one for one in names if one.partition("-")[0] == row.package)
+    package = row.package if row.package in names else next(known, row.package)
+    others = [one for one, name in zip(beside, names, strict=True) if name != package]
+    return Environment(
+        name=row.environment or "",
+        summary=f"{row.library} {row.version}",
+        pythons=(f"{sys.version_info.major}.{sys.version_info.minor}",),
+        options=("--only-binary", ":all:"),
+        first=(),
+        gigabytes=0.0,
+        gpu=False,
+        beside=(),
+        pins="\n".join((f"{package}=={row.version.removesuffix(AGAIN)}", *others, "")),
+    )
+
+
+def _to_fetch(install: list[str]) -> str:
+    """How much pip would fetch; raises what it would raise, before anything is installed."""
+    import json
+    from urllib.parse import unquote, urlsplit
+    from urllib.request import Request, urlopen
+
+    report = json.loads(_run([*install, "--dry-run", "--quiet", "--report", "-"]))
+    urls = [one["download_info"]["url"] for one in report["install"]]
+    total = 0
+    for url in urls:
+        path = Path(unquote(urlsplit(url).path))
+        if url.startswith("file:"):
+            total += path.stat().st_size
+            continue
+        try:
+            with urlopen(Request(url, method="HEAD"), timeout=20) as answer:
+                total += int(answer.headers.get("Content-Length") or 0)
+        except OSError:
+            return f"{len(urls)} packages"
+    return f"{len(urls)} packages, {total / 1e6:,.0f} MB to fetch"
 
 
 def _python_for(environment: Environment) -> str:
@@ -172,8 +262,8 @@ def _package_alone(environment: Environment) -> Path:
     return folder
 
 
-def _run(command: list[str]) -> None:
-    """Run one of the tools, without the settings of this interpreter."""
+def _run(command: list[str]) -> str:
+    """What one of the tools prints, without the settings of this interpreter."""
     import subprocess  # which takes long to import, and starts nothing in most commands
 
     ours = ("PYTHONPATH", "PYTHONHOME", "PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT")
@@ -187,6 +277,15 @@ def _run(command: list[str]) -> None:
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         said = next((line for line in lines if "ERROR" in line or "error:" in line), "")
+        if none := re.search(r"the requirement (\S+) \(from versions: (.*)\)", done.stderr):
+            asked, known = none[1], none[2].split(", ")[-_NAMED:]
+            if known == ["none"]:
+                raise LenetBenchError(f"the package index does not answer, or has no {asked}")
+            raise LenetBenchError(
+                f"there is no wheel of {asked} for this Python and system; the newest are "
+                f"{', '.join(known)}"
+            )
         raise LenetBenchError(
             f"{Path(command[0]).name} failed: {said or (lines or ['it printed no message'])[-1]}"
         )
+    return done.stdout

@@ -73,7 +73,9 @@ def records(result: Result) -> list[Record]:
 
 
 def _record(one: BackendResult, plain: Record) -> Record:
-    base, _, variant = without_threads(named(one)).partition(":")
+    name, _, version = without_threads(named(one)).partition("==")
+    base, _, variant = name.partition(":")
+    base += f"=={version}" if version else ""
     variant, _, device = variant.partition("@")
     known, verdict = plain["p50_us"] is not None, plain["verdict"]
     rates = {batch.size: batch.images_per_s for batch in one.batches if batch.samples_ns}

@@ -1,0 +1,129 @@
+"""A version as a part of a backend's name: its environment, what is refused, and the verdict."""
+
+import sys
+
+import pytest
+from lenet_bench.errors import LenetBenchError
+from lenet_bench.registry import canonical_name, environments, find, tolerance, without_version
+from lenet_bench.show.comparison import render
+from lenet_bench.show.versions import said, versions
+from msgspec.structs import replace
+from sample_results import blocks, result
+
+OFFLINE = {
+    "PIP_INDEX_URL": "http://127.0.0.1:9",
+    "PIP_RETRIES": "0",
+    "PIP_CONFIG_FILE": "/dev/null",
+    "PIP_FIND_LINKS": "",
+    "PIP_EXTRA_INDEX_URL": "",
+}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path))
+    return tmp_path
+
+
+def test_a_version_is_a_part_of_the_name():
+    row, variant = find("torch:compile==2.9.1")
+    assert (row.name, variant, row.version) == ("torch", "compile", "2.9.1")
+    assert canonical_name("keras:predict==3.8.0") == "keras==3.8.0"
+    assert canonical_name("torch:compile==2.9.1 (2 threads)") == "torch:compile==2.9.1"
+    assert tolerance("litert:int8==2.0.1") == tolerance("litert:int8")
+    assert without_version("torch:compile==2.9.1 (2 threads)") == "torch:compile"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*(f"onnxruntime=={one}" for one in ("", "1.2;x", "1.*", "=1", "1 --pre")), "fused==1"],
+)
+def test_what_is_no_version_is_refused(name):
+    with pytest.raises(LenetBenchError, match=r"version"):
+        find(name)
+
+
+@pytest.mark.parametrize("name", ["torch>=2", "torch[x]==2", "https://x/torch.whl", "mxnet==1.9.1"])
+def test_what_pip_would_take_is_refused(name):
+    with pytest.raises(LenetBenchError):
+        find(name)
+
+
+def test_its_environment_has_that_version_and_what_the_core_needs(home):
+    environment = environments.of("onnxruntime==1.26.0")
+    assert environment is not None
+    lines = environment.pins.splitlines()
+    assert lines[0] == "onnxruntime==1.26.0"
+    assert any(line.startswith("msgspec") for line in lines)
+    assert not environment.created
+    of_tensorflow = environments.of("tensorflow==2.18.0")
+    assert of_tensorflow is not None
+    assert of_tensorflow.pins.startswith("tensorflow-cpu==2.18.0\n")
+    assert environment.folder == home / "onnxruntime==1.26.0"
+
+
+@pytest.mark.usefixtures("home")
+def test_what_is_not_installed_is_not_measured_as_another_version(run, tmp_path):
+    file = str(tmp_path / "r.jsonl")
+    done = run("compare", "numpy==1.99.0", "numpy", "--rounds", "1", "-o", file, **OFFLINE)
+    assert done.code == 1
+    assert "the package index does not answer, or has no numpy==1.99.0" in done.errors
+    said = " ".join(done.output.split())
+    assert "numpy==1.99.0 is not installed; fix it with: lenet-bench env create numpy==1.99" in said
+    assert "Traceback" not in done.errors
+
+
+@pytest.mark.usefixtures("home")
+def test_what_fails_to_install_leaves_nothing(run, home):
+    done = run("env", "create", "onnxruntime==99.0", **OFFLINE)
+    assert done.code == 1
+    assert "does not answer, or has no onnxruntime==99.0" in done.errors
+    assert list(home.iterdir()) == []
+
+
+def of_versions(new_us, imports=0.2):
+    old, new = blocks("onnxruntime==1.20.1", 20), blocks("onnxruntime==1.26.0", new_us)
+    new = tuple(replace(one, cold_start=replace(one.cold_start, import_s=imports)) for one in new)
+    return result(old, new)
+
+
+@pytest.mark.parametrize(
+    ("us", "imports", "sentence"),
+    [
+        (24, 0.2, "onnxruntime 1.26.0 takes 1.20 times (1.20 to 1.20) as long as 1.20.1."),
+        (20, 0.2, "onnxruntime 1.26.0 takes as long as 1.20.1, within 2 %."),
+        (20, 0.1, "within 2 %; its import takes 0.50 times as long."),
+    ],
+)
+def test_the_verdict_in_words(us, imports, sentence):
+    found = of_versions(us, imports)
+    (told,) = said(versions(found), found.rules.margin)
+    assert told.endswith(sentence)
+    assert "Versions of an API:" in render(found)
+    assert sentence.split(";")[0] in render(found, form="markdown")
+
+
+def test_a_difference_within_the_floor_is_none():
+    names = {"1.20.1": 20, "1.20.1 (again)": 21, "1.26.0": 21}
+    found = result(*(blocks(f"onnxruntime=={name}", us) for name, us in names.items()))
+    floor, verdict = said(versions(found), found.rules.margin)
+    assert "onnxruntime 1.20.1 in a second environment takes 1.05 times" in floor
+    assert "by no more than the floor" in verdict
+
+
+def test_the_floor_needs_a_version(run):
+    done = run("compare", "onnxruntime", "--floor")
+    assert done.code == 2
+    assert "--floor needs a version first" in done.errors
+
+
+def test_versions_are_in_the_order_of_their_numbers():
+    found = result(*(blocks(f"onnxruntime==1.{n}.0", 20) for n in (10, 9, 20)))
+    assert [row["version"] for row in versions(found)] == ["1.9.0", "1.10.0", "1.20.0"]
+    assert versions(result(blocks("onnxruntime==1.9.0", 20))) == []
+
+
+def test_a_version_needs_this_python():
+    environment = environments.of("torch==2.9.1")
+    assert environment is not None
+    assert environment.pythons == (f"{sys.version_info.major}.{sys.version_info.minor}",)
