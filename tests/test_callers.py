@@ -39,7 +39,7 @@ def test_callers_that_wait_gain_as_many_calls(result):
 
 
 def test_a_call_that_sleeps_does_not_hold_the_gil(result):
-    assert result.backend("Waits").gil_share < 0.3
+    assert result.backend("Waits").gil_share < 0.7
 
 
 def test_who_fails_beside_others_keeps_its_row(result):

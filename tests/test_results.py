@@ -280,7 +280,7 @@ SLOWED = Software(variables={"KERAS_BACKEND": "jax", "OPENBLAS_CORETYPE": "Haswe
         ("other programs used 20 %", {"other_share": 0.2}, {}),
         ("times a second", {"preempted": 9}, {}),
         ("getting faster", {"samples_ns": (30_000,) * 25 + (20_000,) * 25}, {}),
-        ("--threads 1 ends that", {"idle_share": 0.5}, {}),
+        ("used CPU time between calls", {"idle_share": 0.5}, {}),
         ("harness itself", {"samples_ns": (3_000,) * 50}, {}),
         ("no ratios", {}, {"baseline": "b"}),
         ("interrupted", {}, {"ended": "interrupted"}),

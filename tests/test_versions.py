@@ -6,9 +6,9 @@ import pytest
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.registry import canonical_name, environments, find, tolerance, without_version
 from lenet_bench.show.comparison import render
-from lenet_bench.show.versions import said, versions
+from lenet_bench.show.versions import passes, said, versions
 from msgspec.structs import replace
-from sample_results import blocks, result
+from sample_results import blocks, failed, result
 
 OFFLINE = {
     "PIP_INDEX_URL": "http://127.0.0.1:9",
@@ -111,10 +111,49 @@ def test_a_difference_within_the_floor_is_none():
     assert "by no more than the floor" in verdict
 
 
-def test_the_floor_needs_a_version(run):
-    done = run("compare", "onnxruntime", "--floor")
+def test_the_floor_is_of_the_version_that_is_there_twice():
+    names = {"1.20.1": 20, "1.26.0": 26, "1.26.0 (again)": 26}
+    found = result(*(blocks(f"onnxruntime=={name}", us) for name, us in names.items()))
+    verdict, floor = said(versions(found), found.rules.margin)
+    assert verdict.startswith("onnxruntime 1.26.0 takes 1.30 times")
+    assert "takes 1.00 times" in floor
+    assert not passes(found, 0.05)
+
+
+def test_a_release_is_newer_than_what_came_before_it():
+    names = {"1.27.0": 30, "1.27.0rc1": 20}
+    found = result(*(blocks(f"onnxruntime=={name}", us) for name, us in names.items()))
+    assert [row["version"] for row in versions(found)] == ["1.27.0rc1", "1.27.0"]
+    assert not passes(found, 0.05)
+    assert passes(found, 0.6)
+
+
+def test_a_version_that_does_not_run_does_not_pass():
+    old = blocks("onnxruntime==1.20.1", 20)
+    assert not passes(result(old, failed("onnxruntime==1.26.0", "unsupported", "x")), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("compare", "onnxruntime", "--floor"), "--floor needs a version first"),
+        (("compare", "onnxruntime==1.26.0", "torch", "--fail-over", "5%"), "is for versions"),
+        (("cost", "onnxruntime==1.26.0"), "a version of an API is for compare and why"),
+    ],
+)
+def test_what_a_version_is_not_for_is_misuse(run, words, said):
+    done = run(*words)
     assert done.code == 2
-    assert "--floor needs a version first" in done.errors
+    assert said in done.errors
+
+
+def test_packages_that_are_released_together_have_that_version():
+    environment = environments.of("mlx==0.30.0")
+    assert environment is not None
+    assert environment.pins.startswith("mlx==0.30.0\n")
+    assert "mlx-cpu==0.30.0" in environment.pins or "mlx-cpu" not in environment.pins
+    with pytest.raises(LenetBenchError, match="has no versions"):
+        environments.of("opencv==4.10.0.84")
 
 
 def test_versions_are_in_the_order_of_their_numbers():

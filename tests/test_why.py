@@ -20,7 +20,7 @@ from lenet_bench.network import LAYERS, STAGES
 from lenet_bench.networks import NETWORKS, network
 from lenet_bench.networks.pieces import Form, pieces, stages
 from lenet_bench.questions.why import digest, why
-from lenet_bench.registry import find, load
+from lenet_bench.registry import find, load, usable_cores
 from lenet_bench.results import Breakdown, Experiment, Function, breakdowns, read_result
 from lenet_bench.results.breakdown import (
     AFTER,
@@ -291,6 +291,7 @@ def test_a_backend_is_taken_apart_in_its_own_process(found, name):
     own = STAGES[:-1] if name == "openblas" else STAGES
     assert parts[-len(own) - 2 :] == [DISPATCH, *own, UNEXPLAINED]
     assert sum(figures(one).values()) == pytest.approx(one.median_us)
+    assert usable_cores() == 1 or 0 <= one.gil_share <= 1
 
 
 @pytest.mark.parametrize("name", WHOLE)

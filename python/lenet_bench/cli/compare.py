@@ -129,7 +129,7 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
 @option("--floor", "Measure the first backend's version in a second environment, too.")
 @option(
     "--fail-over SHARE",
-    "Exit 1 if even the low end of a newer version's interval is above this: 5%.",
+    "Exit 1 if a version fails, or if even the low end of a newer one's interval is above: 5%.",
     kind=share_of,
 )
 @option("--cold", "Read 64 MB before each call: cold caches.")
@@ -192,11 +192,11 @@ def compare(
     """
     from ..measure.comparison import compare as measure
     from ..measure.options import CompareOptions
-    from ..registry import AGAIN, on_device, without_threads
+    from ..registry import AGAIN, on_device, without_threads, without_version
     from ..results import failures
     from ..show.comparison import comparison
     from ..show.sizes import answered
-    from ..show.versions import slower as slower_versions
+    from ..show.versions import passes
     from ..subjects.model import OwnModel
 
     least_rounds = int(quick and not chosen["budget_s"])
@@ -211,6 +211,10 @@ def compare(
         say([subject.program(shown, threads if isinstance(threads, int) else 1)])
         return 0
     named = tuple(on_device(name, device) for name in backends)
+    if fail_over and len(set(map(without_version, named))) == len(named):
+        raise click.UsageError(
+            "--fail-over is for versions of an API: onnxruntime==1.26.0 onnxruntime"
+        )
     if floor:
         if not (named and "==" in named[0]):
             raise click.UsageError("--floor needs a version first: onnxruntime==1.26.0 ... --floor")
@@ -232,8 +236,8 @@ def compare(
         asked = [row.name for row in result.backends if without_threads(row.name) in named]
         say(comparison([result], form, screen(), asked))
         timed = any(row.status == "ok" for row in result.backends)
-        slower = fail_over is not None and slower_versions(result, fail_over)
-        return not failures(result.backends, asked) and (timed or not model) and not slower
+        well = not failures(result.backends, asked) and (timed or not model)
+        return well and (fail_over is None or passes(result, fail_over))
 
     code = run(measure, options, show, network=network)
     say(answered(results, form, screen()))

@@ -26,6 +26,8 @@ FOLDER = click.Path(path_type=Path, readable=False, file_okay=False)
 
 _LONGEST_S = 500 * 3600  # the system waits for less than 2^31 ms
 
+_WITH_VERSIONS = ("compare", "why")  # the commands that take NAME==VERSION
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 Device = Literal["cpu", "gpu"] | None  # the registry is imported by the command that needs it
 
@@ -46,6 +48,9 @@ class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has no
             return value
         if (name := without_threads(value)) != value:
             self.fail(f"name {name}, and give the number of its threads with --threads", param, ctx)
+        if "==" in value and type(self) is BackendName and ctx.info_name not in _WITH_VERSIONS:
+            known = " and ".join(_WITH_VERSIONS)
+            self.fail(f"{value}: a version of an API is for {known}", param, ctx)
         try:
             return canonical_name(value)
         except LenetBenchError as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ..atomic import write_file
@@ -70,7 +71,12 @@ def run(
     from ..show.terminal.progress import progress
     from ..subjects.network import OtherNetwork
 
-    prepare((one for one in options.backends if isinstance(one, str)), note, complain)
+    options.check()
+    began = monotonic()
+    named = (one for one in (*options.backends, options.baseline) if isinstance(one, str))
+    prepare(named, note, complain)
+    if options.began_s is not None:  # the budget is for measuring
+        options = replace(options, began_s=options.began_s + monotonic() - began)
     output = Path(options.output or "")
 
     def measured(name: str) -> int:

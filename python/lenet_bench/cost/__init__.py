@@ -66,7 +66,8 @@ def _cost(name: str) -> Cost:
 
 def _requirements(row: Backend) -> list[str]:
     """Its packages as pip spells them, beyond the core's."""
-    if environment := environments.of(row.environment):
+    environment = environments.of(row.environment)
+    if environment and not row.version:
         return [line for line in environment.pins.splitlines() if line and not line.startswith("#")]
     extras = filter(None, (row.extra, row.converter))
     return list(dict.fromkeys(one for extra in extras for one in extra_requirements(extra)))
@@ -90,7 +91,7 @@ def disk_mib(name: str) -> dict[str, float | None]:
 def _disk_of(bare: str) -> tuple[float | None, float | None]:
     row, _ = find(bare)
     every = _requirements(row)
-    if row.environment:
+    if row.environment and not row.version:
         return _size_mib(row, every), None
     writers = [_WRITERS[name] for source in sources(bare) if (name := source.path.name) in _WRITERS]
     written = {requirement for extra in writers for requirement in extra_requirements(extra)}

@@ -9,7 +9,6 @@ from math import inf
 from typing import Any
 
 from ..errors import without_middle
-from ..registry import usable_cores
 from ..results import Anatomy, Batch, Block, Callers, Experiment, Gil, Way
 from ..results.portable import portable
 from ..subjects.subject import Prepared
@@ -261,17 +260,18 @@ def _together(start: Judged, number: int, way: Way, timed_s: float) -> Callers:
 
 
 def _gil(start: Judged, task: Task) -> dict[str, Any]:
-    """How much of a call holds the GIL, if another core can ask for it."""
+    """How much of a call holds the GIL, if another core can ask for it; a failure says nothing."""
     options, cores = start.conditions.options, start.conditions.cores
     wanted = options.callers or options.breakdown
-    if not (wanted and task.entry.checked and usable_cores() > 1) or start.child.ended:
+    several = len({*cores.worker, *cores.parent}) > 1 or not cores.worker
+    if not (wanted and task.entry.checked and several) or start.child.ended:
         return {}
     elsewhere = [cpu for cpu in cores.one_more if cpu not in cores.worker]
     try:
         asked = start.ask(messages.AskForGil(_LONGEST_S, elsewhere))
-    except BudgetEnded:
+        return {"gil": held(vars(asked), Gil, "asking for the GIL found")}
+    except Failed:
         return {}
-    return {"gil": held(vars(asked), Gil, "asking for the GIL found")}
 
 
 def _taken_apart(start: Judged, task: Task) -> dict[str, Any]:

@@ -8,6 +8,7 @@ to wake a thread.
 import os
 import random
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from itertools import cycle
 from statistics import median
 from threading import Event, Thread
@@ -29,13 +30,14 @@ def ask_for_gil(
 ) -> tuple[int, int]:
     """How often the GIL was asked for from these cores during calls, and how often it was held."""
     call_ns = median(time_calls(infer, images, 0.0, 1).samples_ns)
-    away_ns = _CALLS_APART * call_ns + _APART_NS
+    away_ns = min(_CALLS_APART * call_ns + _APART_NS, _LONGEST_S * 1e9 / _FEWEST)
     waits: list[int] = []
     over = Event()
 
     def ask() -> None:
-        if cores:
-            os.sched_setaffinity(0, cores)
+        with suppress(OSError):  # a core that is not there any more
+            if cores:
+                os.sched_setaffinity(0, cores)
         while not over.is_set():
             # Exponential, so that no moment of a call is likelier than another.
             waits.append(wait_for_gil_ns(round(_APART_NS + random.expovariate(1 / away_ns))))

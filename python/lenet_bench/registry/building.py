@@ -11,6 +11,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +172,8 @@ def _unavailable(row: Backend, variant: str, error: BaseException, fails: str) -
     name, why = row.spell(variant), _why(error)
     if isinstance(error, NotConverted):
         row = replace(row, converter=error.extra)
+        if row.version:  # the converter is not in its environment
+            row = replace(row, version="", environment=None)
     if isinstance(error, ModuleNotFoundError) and not is_installed(row):
         fails = "is not installed"
     if row.device == "gpu" and not str(error):  # JAX asserts that it has found a device, no more
@@ -278,7 +281,7 @@ def _are_fit(requirements: Iterable[str]) -> bool:
 def fix(row: Backend) -> str:
     """The command that installs what it needs, LeNet's file included."""
     if row.environment:
-        return f"{FIX}lenet-bench env create {row.environment}"
+        return f"{FIX}lenet-bench env create {quote(row.environment)}"
     if row.extra == "cuda13":
         return f"{FIX}{BUILD}"
     if not row.extra:

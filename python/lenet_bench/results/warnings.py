@@ -28,11 +28,11 @@ _HARMLESS = ("CUDA_VISIBLE_DEVICES", "KERAS_BACKEND", "LENET_BENCH_AT_ONCE")
 
 #: What ends the spinning of an API's idle threads, as results/production shows.
 REMEDIES = {
-    "numpy": "set OPENBLAS_THREAD_TIMEOUT=4",
-    "onnxruntime": "set session.intra_op.allow_spinning to 0, since it ignores OMP_WAIT_POLICY",
-    "torch": "set OMP_WAIT_POLICY=passive",
+    "numpy": "; set OPENBLAS_THREAD_TIMEOUT=4",
+    "onnxruntime": "; set session.intra_op.allow_spinning to 0, since it ignores OMP_WAIT_POLICY",
+    "torch": "; set OMP_WAIT_POLICY=passive",
 }
-_ONE_THREAD = "--threads 1 ends that"
+_ONE_THREAD = "; with --threads 1 an API has no idle threads"
 
 _NAMED = 4  # a warning names the worst backends; the file has the figures of all
 
@@ -176,6 +176,7 @@ def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[
     own = set(rules.worker_cores)
     floor = result.floor.p50_us or 0.0
     several = any(row.threads is not None for row in rows)
+    many = several or rules.threads != 1
     asked = "were asked for" if several else f"the {rules.threads} asked for"
     if modes := in_two_modes(rows):
         yield modes
@@ -211,7 +212,7 @@ def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[
                 partial(_idles, remedy),
                 _SPINNING,
                 lambda share: f"{_whole(share)} of a core",
-                f"used CPU time between calls: {{}}; {remedy}",
+                "used CPU time between calls: {}" + remedy * (many or remedy != _ONE_THREAD),
             )
             for remedy in dict.fromkeys((*REMEDIES.values(), _ONE_THREAD))
         ),
@@ -235,7 +236,7 @@ def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[
 
 def _idles(remedy: str, row: BackendResult) -> float:
     """The share of a core that it uses between calls, if that is what ends this."""
-    api = re.split("[:@/=]", row.name)[0]
+    api = re.split("[:/=]", row.name)[0] if row.device == "cpu" else ""
     return (row.idle_share or 0.0) if REMEDIES.get(api, _ONE_THREAD) == remedy else 0.0
 
 

@@ -1,11 +1,12 @@
 """Versions of an API side by side: a table, and in sentences whether the upgrade made it slower."""
 
-import re
 from collections.abc import Iterator, Mapping
 from statistics import median
 
+from packaging.version import InvalidVersion, Version
+
 from .. import units
-from ..registry import AGAIN, without_version
+from ..registry import AGAIN, with_threads, without_threads, without_version
 from ..results import BackendResult, Result, start_medians_us
 from ..results.statistics import UNBOUNDED, Interval, judge, ratio_interval
 from .columns import Quantity
@@ -26,50 +27,89 @@ COLUMNS = (
 
 
 def versions(result: Result) -> list[Record]:
-    """A row for each version of an API of which several ran, the oldest first."""
+    """A row for each version of an API of which several ran, the oldest first.
+
+    A version in a second environment is compared with the same in the first.
+    """
     groups: dict[tuple[str, int | None], list[BackendResult]] = {}
     for row in result.backends:
-        if row.status == "ok" and row.summary:
+        if row.status == "ok" and row.summary and _version(row):
             groups.setdefault((without_version(row.name), row.threads), []).append(row)
     found: list[Record] = []
     for rows in groups.values():
         if len(rows) > 1:
-            rows.sort(key=lambda row: ([*map(int, re.findall(r"\d+", number(row)))], row.name))
-            old = rows[0]
-            found += (_beside(row, old, result) for row in rows)
+            rows.sort(key=lambda row: (Version(_version(row)), row.name))
+            first = {_version(row): row for row in reversed(rows)}
+            found += (
+                _beside(row, first[_version(row)] if _is_again(row) else rows[0], result)
+                for row in rows
+            )
     return found
 
 
-def number(row: BackendResult) -> str:
-    """Its version, as it was asked for, or as what ran said."""
-    asked = row.name.partition("==")[2].partition(" ")[0]
-    return asked or (row.runs or {}).get("library", "").rpartition(" ")[2]
+def _version(row: BackendResult) -> str:
+    """As it was asked for, or as what ran said; "" where that is none."""
+    asked = without_threads(row.name).partition("==")[2].removesuffix(AGAIN)
+    version = asked or (row.runs or {}).get("library", "").rpartition(" ")[2]
+    try:
+        Version(version)
+    except InvalidVersion:
+        return ""
+    return version
 
 
-def slower(result: Result, by: float) -> list[str]:
-    """The versions that take longer than the oldest by more than this share, with confidence."""
-    return [row["name"] for row in versions(result) if row["oldest"] and (row["low"] or 0) > 1 + by]
+def _is_again(row: BackendResult) -> bool:
+    return without_threads(row.name).endswith(AGAIN)
 
 
-def _beside(row: BackendResult, old: BackendResult, result: Result) -> Record:
+def passes(result: Result, by: float) -> bool:
+    """Whether each version runs, and none takes longer than the oldest by more than this share.
+
+    What differs by no more than the floor does not take longer.
+    """
+    versioned = [row for row in result.backends if "==" in row.name]
+    if any(row.status != "ok" for row in versioned):
+        return False
+    rows = [row for row in versions(result) if row["other"] and not row["is_floor"]]
+    return not any((row["low"] or 0.0) > 1 + by and not row["within"] for row in rows)
+
+
+def _beside(row: BackendResult, other: BackendResult, result: Result) -> Record:
     seed, margin = result.rules.seed, result.rules.margin
-    ratio, low, high = _ratio(start_medians_us(row.blocks), start_medians_us(old.blocks), seed)
+    ratio, low, high = _ratio(start_medians_us(row.blocks), start_medians_us(other.blocks), seed)
+    api = without_version(row.name)
     return {
         "name": row.name,
-        "api": without_version(row.name),
-        "version": number(row),
-        "oldest": number(old) if row is not old else None,
+        "api": api if row.threads is None else with_threads(api, row.threads),
+        "version": _version(row),
+        "other": _version(other) if row is not other else None,
+        "is_floor": _is_again(row),
+        "within": _within_floor(row, ratio, result),
         "call_us": row.p50_us,
         "ratio": ratio,
         "low": low,
         "high": high,
-        "verdict": "the oldest" if row is old else _verdict(low, high, margin),
+        "verdict": "the oldest" if row is other else _verdict(low, high, margin),
         "import_s": row.median_s("import_s"),
         "first_s": row.median_s("first_s"),
-        "imports": _ratio(_imports_s(row), _imports_s(old), seed),
+        "imports": _ratio(_imports_s(row), _imports_s(other), seed),
         "peak_rss_mib": row.peak_rss_mib,
         "installed_mib": row.installed_mib,
     }
+
+
+def _within_floor(row: BackendResult, ratio: float | None, result: Result) -> bool:
+    """Whether it differs by no more than the same version does in a second environment."""
+    rows = {one.name: one for one in result.backends if one.threads == row.threads}
+    same = next((one for one in rows.values() if _is_again(one) and one.summary), None)
+    once = rows.get(same.name.replace(AGAIN, "", 1)) if same else None
+    if _is_again(row) or ratio is None or same is None or once is None:
+        return False
+    if without_version(same.name) != without_version(row.name):
+        return False
+    medians = start_medians_us(same.blocks), start_medians_us(once.blocks)
+    _, low, high = _ratio(*medians, result.rules.seed)
+    return low is not None and high is not None and low <= ratio <= high
 
 
 def _ratio(
@@ -93,37 +133,33 @@ def _imports_s(row: BackendResult) -> dict[int, float]:
 
 
 def said(found: list[Record], margin: float) -> Iterator[str]:
-    """A sentence for each newer version beside the oldest."""
-    floor: Record = {}
+    """A sentence for each newer version beside the oldest, and for a floor."""
     for row in found:
-        if not row["oldest"]:
-            floor = {}
-            continue
-        one, other = f"{row['api']} {row['version']}", row["oldest"]
-        takes = f"takes {units.ratio(row['ratio'])} times"
-        if row["low"] is None:
-            yield f"{one} {takes} as long as {other}, but starts are too few for a verdict."
-            continue
-        takes += f" ({units.ratio(row['low'])} to {units.ratio(row['high'])})"
-        if row["name"].endswith(AGAIN):
-            floor = row
-            yield f"The floor: {one} in a second environment {takes} as long."
-            continue
-        if floor and floor["low"] <= row["ratio"] <= floor["high"]:
-            call = f"{one} differs from {other} by no more than the floor: it {takes} as long"
-        elif row["verdict"] == "same":
-            call = f"{one} takes as long as {other}, within {units.percent(margin)}"
-        elif row["verdict"] == "ambiguous":
-            call = f"{one} cannot be told apart from {other}: it {takes} as long"
-        else:
-            call = f"{one} {takes} as long as {other}"
-        yield f"{call}{_said_of_import(row, margin)}."
+        if row["other"]:
+            yield f"{_said_of_call(row, margin)}{_said_of_import(row, margin)}."
+
+
+def _said_of_call(row: Record, margin: float) -> str:
+    one, other = f"{row['api']} {row['version']}", row["other"]
+    takes = f"takes {units.ratio(row['ratio'])} times"
+    if row["low"] is None:
+        return f"{one} {takes} as long as {other}, but starts are too few for a verdict"
+    takes += f" ({units.ratio(row['low'])} to {units.ratio(row['high'])})"
+    if row["is_floor"]:
+        return f"The floor: {one} in a second environment {takes} as long"
+    if row["within"]:
+        return f"{one} differs from {other} by no more than the floor: it {takes} as long"
+    if row["verdict"] == "same":
+        return f"{one} takes as long as {other}, within {units.percent(margin)}"
+    if row["verdict"] == "ambiguous":
+        return f"{one} cannot be told apart from {other}: it {takes} as long"
+    return f"{one} {takes} as long as {other}"
 
 
 def _said_of_import(row: Record, margin: float) -> str:
-    """What is certain of it; nothing of a short one."""
+    """What is certain of it; nothing of a short one, nor of a floor."""
     ratio, low, high = row["imports"]
-    is_long = (row["import_s"] or 0.0) > _SHORT_S
-    if not is_long or _verdict(low, high, margin) in ("same", "ambiguous"):
+    is_short = (row["import_s"] or 0.0) <= _SHORT_S
+    if is_short or row["is_floor"] or _verdict(low, high, margin) in ("same", "ambiguous"):
         return ""
     return f"; its import takes {units.ratio(ratio)} times as long"

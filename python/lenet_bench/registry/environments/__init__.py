@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ...cache import base_folder
 from ...errors import LenetBenchError
 from ...installed import CONVERTER, core_requirements, extra_requirements, package_name
-from ..rows import AGAIN, find
+from ..rows import AGAIN, BACKENDS, find
 
 if TYPE_CHECKING:
     from ..backend import Backend
@@ -26,6 +26,10 @@ _PINS = Path(__file__).parent
 _PACKAGE = "package"  # the folder in an environment through which it finds lenet_bench
 _NAMED = 5  # versions that there are, in place of one that there is not
 _COMPLETE = "complete"  # the file that the last step of making one writes
+
+
+class NoSuchVersion(LenetBenchError):
+    """The package index has no such wheel."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,9 @@ def of(name: str | None) -> Environment | None:
 
 def of_versions() -> list[str]:
     """The names of those that were created for a version."""
-    return sorted(path.parent.name for path in _home().glob(f"*==*/{_COMPLETE}"))
+    names = sorted(path.parent.name for path in _home().glob(f"*==*/{_COMPLETE}"))
+    known = {row.name for row in BACKENDS}
+    return [name for name in names if name.partition("==")[0] in known]
 
 
 def interpreter(row: "Backend") -> str:
@@ -126,7 +132,8 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
             _run([*install, *environment.first])
         pins.write_text(environment.pins)
         if not environment.gigabytes:
-            progress(f"{name}: {_to_fetch([*install, *environment.options, '-r', str(pins)])}")
+            fetched = _to_fetch([*install, *environment.options, "-r", str(pins)])
+            progress(f"{name}: {fetched}")
         _run([*install, *environment.options, "-r", str(pins)])
         (environment.folder / _COMPLETE).write_text(environment.pins)
     except BaseException:
@@ -140,7 +147,8 @@ def prepare(
 ) -> None:
     """Create what versions of APIs need and is not there; who cannot have it, is told of."""
     for name in dict.fromkeys(find(one)[0].environment or "" for one in names):
-        if "==" in name and (environment := of(name)) and not environment.created:
+        environment = of(name) if "==" in name else None
+        if environment and not environment.created:
             try:
                 create(name, progress)
             except LenetBenchError as error:
@@ -153,6 +161,8 @@ def remove(name: str) -> bool:
     if environment is None:
         return False
     folder = environment.folder
+    if "==" in name and not name.endswith(AGAIN):
+        remove(name + AGAIN)
     try:
         shutil.rmtree(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -169,7 +179,7 @@ def _pinned(requirements: str) -> list[str]:
 
 def _home() -> Path:
     if chosen := os.environ.get("LENET_BENCH_ENVIRONMENTS"):
-        return Path(chosen).absolute()
+        return Path(chosen).resolve()
     return base_folder("XDG_DATA_HOME", ".local/share", nowhere="/") / "environments"
 
 
@@ -195,9 +205,12 @@ def _of_version(row: "Backend") -> Environment:
     """That of a version of an API, with what it needs, as the package index has it."""
     beside = [*core_requirements(), *(extra_requirements(row.extra) if row.extra else ())]
     names = [package_name(one) for one in beside]
-    known = (one for one in names if one.partition("-")[0] == row.package)
-    package = row.package if row.package in names else next(known, row.package)
-    others = [one for one, name in zip(beside, names, strict=True) if name != package]
+    stem = row.package.partition("-")[0]
+    own = [one for one in names if one.partition("-")[0] == stem]  # released together
+    if not own:
+        raise LenetBenchError(f"{row.name} has no versions to choose from")
+    others = [one for one, name in zip(beside, names, strict=True) if name not in own]
+    version = row.version.removesuffix(AGAIN)
     return Environment(
         name=row.environment or "",
         summary=f"{row.library} {row.version}",
@@ -207,29 +220,31 @@ def _of_version(row: "Backend") -> Environment:
         gigabytes=0.0,
         gpu=False,
         beside=(),
-        pins="\n".join((f"{package}=={row.version.removesuffix(AGAIN)}", *others, "")),
+        pins="\n".join((*(f"{package}=={version}" for package in own), *others, "")),
     )
 
 
 def _to_fetch(install: list[str]) -> str:
     """How much pip would fetch; raises what it would raise, before anything is installed."""
     import json
+    from http.client import HTTPException
     from urllib.parse import unquote, urlsplit
     from urllib.request import Request, urlopen
 
-    report = json.loads(_run([*install, "--dry-run", "--quiet", "--report", "-"]))
-    urls = [one["download_info"]["url"] for one in report["install"]]
-    total = 0
-    for url in urls:
-        path = Path(unquote(urlsplit(url).path))
-        if url.startswith("file:"):
-            total += path.stat().st_size
-            continue
-        try:
+    try:
+        report = json.loads(_run([*install, "--dry-run", "--quiet", "--report", "-"]))
+        urls = [one["download_info"]["url"] for one in report["install"]]
+        total = 0
+        for url in urls:
+            if url.startswith("file:"):
+                total += Path(unquote(urlsplit(url).path)).stat().st_size
+                continue
             with urlopen(Request(url, method="HEAD"), timeout=20) as answer:
                 total += int(answer.headers.get("Content-Length") or 0)
-        except OSError:
-            return f"{len(urls)} packages"
+    except NoSuchVersion:
+        raise
+    except (LenetBenchError, HTTPException, OSError, LookupError, ValueError):
+        return "how much there is to fetch is not known"  # to pip below 22.2, for one
     return f"{len(urls)} packages, {total / 1e6:,.0f} MB to fetch"
 
 
@@ -280,8 +295,8 @@ def _run(command: list[str]) -> str:
         if none := re.search(r"the requirement (\S+) \(from versions: (.*)\)", done.stderr):
             asked, known = none[1], none[2].split(", ")[-_NAMED:]
             if known == ["none"]:
-                raise LenetBenchError(f"the package index does not answer, or has no {asked}")
-            raise LenetBenchError(
+                raise NoSuchVersion(f"the package index does not answer, or has no {asked}")
+            raise NoSuchVersion(
                 f"there is no wheel of {asked} for this Python and system; the newest are "
                 f"{', '.join(known)}"
             )
