@@ -207,11 +207,11 @@ def _columns(ran: Sequence[Breakdown]) -> Iterator[Column]:
     yield Column("95 % interval", bounds, leaves=2)
     yield Column("an operation", operations, leaves=3)
     if any(row.two_cores_us for row in ran):
-        yield Column("on two cores", [units.time(row.two_cores_us) for row in ran], leaves=6)
+        yield Column("on two cores", [units.time(row.two_cores_us) for row in ran], leaves=7)
     if any(row.gil_share is not None for row in ran):
-        yield Column("GIL held", [units.percent(row.gil_share, places=0) for row in ran], leaves=7)
+        yield Column("GIL held", [units.percent(row.gil_share, places=0) for row in ran], leaves=5)
     yield Column("Python calls", [units.count(_python_calls(row)) for row in ran], leaves=4)
-    yield Column("waits", [f"{row.waits:.1f}" for row in ran], leaves=5)
+    yield Column("waits", [f"{row.waits:.1f}" for row in ran], leaves=6)
 
 
 def parts(backend: Breakdown, screen: Screen) -> Iterator[str]:
