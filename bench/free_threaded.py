@@ -5,6 +5,7 @@ python bench/free_threaded.py > results/production/free-threaded.json
 
 import json
 import sys
+from collections.abc import Iterator
 from datetime import date
 from itertools import islice
 from typing import Any
@@ -12,6 +13,7 @@ from urllib.request import Request, urlopen
 
 from lenet_bench.installed import extra_requirements, package_name
 from lenet_bench.registry.rows import BACKENDS
+from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
@@ -28,25 +30,31 @@ def files(package: str) -> list[dict[str, Any]]:
     return found
 
 
-def newest(package: str) -> tuple[str, str]:
-    """The newest release with wheels, and what they say of free-threaded Python."""
-    by_version: dict[Version, set[str]] = {}
+def wheels(package: str) -> Iterator[tuple[Version, frozenset[Tag], dict[str, Any]]]:
+    """The version and the tags of each wheel of a release, and what the index says of it."""
     for file in files(package):
         try:
             _, version, _, tags = parse_wheel_filename(file["filename"])
         except InvalidWheelFilename:
             continue
         if not (version.is_prerelease or file.get("yanked")):
-            by_version.setdefault(version, set()).update(tag.abi for tag in tags)
+            yield version, tags, file
+
+
+def newest(package: str) -> tuple[str, str]:
+    """The newest release with wheels, and what they say of free-threaded Python."""
+    by_version: dict[Version, set[str]] = {}
+    for version, tags, _ in wheels(package):
+        by_version.setdefault(version, set()).update(tag.abi for tag in tags)
     if not by_version:
         return "", "no wheels at all"
     version = max(by_version)
     abis = by_version[version]
     if ABI in abis:
         return str(version), f"a wheel for {ABI}"
-    return str(version), "wheels for every ABI of Python" if abis == {
-        "none"
-    } else f"no wheel for {ABI}"
+    if abis == {"none"}:
+        return str(version), "wheels for every ABI of Python"
+    return str(version), f"no wheel for {ABI}"
 
 
 def main() -> None:

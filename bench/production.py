@@ -1,7 +1,7 @@
 """What services meet: several callers, a container's quota, threads that are idle between calls."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from lenet_bench.questions.share import SUFFIX
@@ -83,7 +83,8 @@ def idle(folder: Path) -> Iterator[str]:
     results = [run(folder, f"every-{ms}") for ms in EVERY_MS]
     each = [{one.name: one for one in timed(result)} for result in results]
     titles = ("way", *(f"every {ms} ms" for ms in EVERY_MS))
-    rows = [(said_of(name), *(paced(of.get(name)) for of in each)) for name in ways(results[0])]
+    names = [one.name for one in results[0].backends]
+    rows = [(said_of(name), *(paced(of.get(name)) for of in each)) for name in names]
     yield from markdown(titles, rows, titles[:1])
 
 
@@ -96,11 +97,6 @@ def freethreaded(path: Path) -> Iterator[str]:
     yield f"By {found['index'].removeprefix('https://').partition('/')[0]} on {found['date']}:"
     yield ""
     yield from (f"- {wheels}: {', '.join(names)}" for wheels, names in sorted(kinds.items()))
-
-
-def ways(result: Result) -> Sequence[str]:
-    """Each API's ways together, the plain one first."""
-    return [one.name for one in result.backends]
 
 
 def said_of(name: str) -> str:

@@ -13,12 +13,11 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 
-from free_threaded import files
+from free_threaded import wheels
 from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import environments
 from lenet_bench.registry.environments import of
 from packaging.tags import sys_tags
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 #: Each API's backends, which share environments.
@@ -44,15 +43,11 @@ def releases(api: str) -> list[str]:
     assert environment is not None
     package = environment.pins.partition("==")[0]
     here, since = set(sys_tags()), (datetime.now() - timedelta(days=365 * YEARS)).isoformat()
-    found = set()
-    for file in files(package):
-        try:
-            _, version, _, tags = parse_wheel_filename(file["filename"])
-        except InvalidWheelFilename:
-            continue
-        known = file.get("upload-time", "") > since and not file.get("yanked")
-        if known and not version.is_prerelease and tags & here:
-            found.add(version)
+    found = {
+        version
+        for version, tags, file in wheels(package)
+        if file.get("upload-time", "") > since and tags & here
+    }
     minors = [max(own) for _, own in groupby(sorted(found), key=lambda one: one.release[:2])]
     return [str(version) for version in evenly(minors if len(minors) > 1 else sorted(found))]
 
