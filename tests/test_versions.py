@@ -147,6 +147,13 @@ def test_what_a_version_is_not_for_is_misuse(run, words, said):
     assert said in done.errors
 
 
+@pytest.mark.parametrize("name", ["litert", "mnn", "numpy", "onnxruntime", "tensorflow", "torch"])
+def test_each_api_that_is_measured_release_by_release_has_versions(name):
+    environment = environments.of(f"{name}==1.2.3")
+    assert environment is not None
+    assert environment.pins.partition("\n")[0].endswith("==1.2.3")
+
+
 def test_packages_that_are_released_together_have_that_version():
     environment = environments.of("mlx==0.30.0")
     assert environment is not None

@@ -105,7 +105,8 @@ def variables(row: "Backend", threads: int, *, hide_output: bool = True) -> dict
     own = {**row.variables_for(threads), **(row.silencing_variables if hide_output else {})}
     environment = of(row.environment)
     if environment and environment.created:
-        own[CONVERTER] = sys.executable
+        if row.version:  # others have what writes their files
+            own[CONVERTER] = sys.executable
         return {**own, "PYTHONPATH": str(_package_alone(environment)), "PYTHONHOME": ""}
     from ...process import same_modules  # only what starts a process needs it
 
@@ -205,7 +206,7 @@ def _of_version(row: "Backend") -> Environment:
     """That of a version of an API, with what it needs, as the package index has it."""
     beside = [*core_requirements(), *(extra_requirements(row.extra) if row.extra else ())]
     names = [package_name(one) for one in beside]
-    stem = row.package.partition("-")[0]
+    stem = package_name(row.package).partition("-")[0]
     own = [one for one in names if one.partition("-")[0] == stem]  # released together
     if not own:
         raise LenetBenchError(f"{row.name} has no versions to choose from")
