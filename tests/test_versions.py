@@ -8,7 +8,7 @@ from lenet_bench.registry import canonical_name, environments, find, tolerance, 
 from lenet_bench.show.comparison import render
 from lenet_bench.show.versions import passes, said, versions
 from msgspec.structs import replace
-from sample_results import blocks, failed, result
+from sample_results import ROUNDS, blocks, failed, result
 
 OFFLINE = {
     "PIP_INDEX_URL": "http://127.0.0.1:9",
@@ -154,13 +154,23 @@ def test_each_api_that_is_measured_release_by_release_has_versions(name):
     assert environment.pins.partition("\n")[0].endswith("==1.2.3")
 
 
-def test_packages_that_are_released_together_have_that_version():
+def test_packages_that_are_released_together_have_that_version(home):
     environment = environments.of("mlx==0.30.0")
     assert environment is not None
     assert environment.pins.startswith("mlx==0.30.0\n")
     assert "mlx-cpu==0.30.0" in environment.pins or "mlx-cpu" not in environment.pins
     with pytest.raises(LenetBenchError, match="has no versions"):
-        environments.of("opencv==4.10.0.84")
+        environments.create("opencv==4.10.0.84")
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("onnxruntime==1.17.3", "onnxruntime>="), ("onnxruntime==99.0", ""), ("onnxruntime", "")],
+)
+def test_a_version_that_is_too_old_is_known(name, asked):
+    assert environments.newer_than(find(name)[0]).startswith(asked)
+    assert bool(environments.newer_than(find(name)[0])) == bool(asked)
 
 
 def test_versions_are_in_the_order_of_their_numbers():
@@ -173,3 +183,14 @@ def test_a_version_needs_this_python():
     environment = environments.of("torch==2.9.1")
     assert environment is not None
     assert environment.pythons == (f"{sys.version_info.major}.{sys.version_info.minor}",)
+
+
+def test_versions_that_cannot_be_told_apart_share_a_sentence():
+    def scattered(name, by):
+        times = (20 * by ** ((number % 3) - 1) for number in range(ROUNDS))
+        return tuple(blocks(name, us)[number] for number, us in enumerate(times))
+
+    steps = {"1.20.1": 1.0, "1.26.0": 1.05, "1.27.0": 1.06}
+    found = result(*(scattered(f"onnxruntime=={name}", by) for name, by in steps.items()))
+    (told,) = said(versions(found), found.rules.margin)
+    assert told == "onnxruntime 1.26.0 and 1.27.0 cannot be told apart from 1.20.1."

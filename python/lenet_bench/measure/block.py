@@ -9,6 +9,8 @@ from math import inf
 from typing import Any
 
 from ..errors import without_middle
+from ..registry import find
+from ..registry.environments import newer_than
 from ..results import Anatomy, Batch, Block, Callers, Experiment, Gil, Way
 from ..results.portable import portable
 from ..subjects.subject import Prepared
@@ -85,6 +87,8 @@ def _one_process(task: Task, conditions: Conditions, known: Prepared) -> tuple[B
         when = f"in round {task.round + 1}: " if "cache_probe" in found else "while starting: "
         printed = start.child.output() if start else ""
         hint = known.subject.hint(task.entry.backend, failure.reason, printed)
+        if "==" in task.entry.backend and (asked := newer_than(find(task.entry.backend)[0])):
+            hint += f"; lenet-bench is for {asked}"
         found |= _failed(failure, when, hint)
     finally:
         if start is not None:

@@ -9,6 +9,7 @@ from .. import units
 from ..registry import AGAIN, with_threads, without_threads, without_version
 from ..results import BackendResult, Result, start_medians_us
 from ..results.statistics import UNBOUNDED, Interval, judge, ratio_interval
+from ..texts import listed
 from .columns import Quantity
 from .figures.records import Record
 
@@ -133,10 +134,25 @@ def _imports_s(row: BackendResult) -> dict[int, float]:
 
 
 def said(found: list[Record], margin: float) -> Iterator[str]:
-    """A sentence for each newer version beside the oldest, and for a floor."""
+    """A sentence for each newer version beside the oldest, and for a floor.
+
+    Versions that cannot be told apart from the oldest share one.
+    """
+    alike: dict[tuple[str, str], list[Record]] = {}
     for row in found:
         if row["other"]:
-            yield f"{_said_of_call(row, margin)}{_said_of_import(row, margin)}."
+            of_import = _said_of_import(row, margin)
+            is_like = row["verdict"] == "ambiguous" and row["low"] and not of_import
+            if is_like and not (row["is_floor"] or row["within"]):
+                alike.setdefault((row["api"], row["other"]), []).append(row)
+            else:
+                yield f"{_said_of_call(row, margin)}{of_import}."
+    for (api, other), rows in alike.items():
+        if len(rows) == 1:
+            yield f"{_said_of_call(rows[0], margin)}."
+        else:
+            several = listed([row["version"] for row in rows])
+            yield f"{api} {several} cannot be told apart from {other}."
 
 
 def _said_of_call(row: Record, margin: float) -> str:

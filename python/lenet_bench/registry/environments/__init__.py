@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ...cache import base_folder
 from ...errors import LenetBenchError
-from ...installed import CONVERTER, core_requirements, extra_requirements, package_name
+from ...installed import CONVERTER, core_requirements, extra_requirements, fits, package_name
 from ..rows import AGAIN, BACKENDS, find
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
     environment = of(name)
     if environment is None:
         raise LenetBenchError(f"no environment is called {name!r}; `lenet-bench env list` has all")
+    if not environment.pins:
+        raise LenetBenchError(f"{name.partition('==')[0]} has no versions to choose from")
     remove(name)
     size = f" ({environment.gigabytes:g} GB)" if environment.gigabytes else ""
     progress(f"{name}: {environment.summary}{size}")
@@ -202,16 +204,17 @@ def _read(pins: Path) -> Environment:
     )
 
 
+def newer_than(row: "Backend") -> str:
+    """What lenet-bench asks of the package of an API, where this version of it is older."""
+    own, _ = _own_and_others(row) if row.version else ([], [])
+    version = row.version.removesuffix(AGAIN)
+    return next((one for one in own if not fits(version, one)), "")
+
+
 def _of_version(row: "Backend") -> Environment:
     """That of a version of an API, with what it needs, as the package index has it."""
-    beside = [*core_requirements(), *(extra_requirements(row.extra) if row.extra else ())]
-    names = [package_name(one) for one in beside]
-    stem = package_name(row.package).partition("-")[0]
-    own = [one for one in names if one.partition("-")[0] == stem]  # released together
-    if not own:
-        raise LenetBenchError(f"{row.name} has no versions to choose from")
-    others = [one for one, name in zip(beside, names, strict=True) if name not in own]
-    version = row.version.removesuffix(AGAIN)
+    own, others = _own_and_others(row)
+    pinned = [f"{package_name(one)}=={row.version.removesuffix(AGAIN)}" for one in own]
     return Environment(
         name=row.environment or "",
         summary=f"{row.library} {row.version}",
@@ -221,8 +224,18 @@ def _of_version(row: "Backend") -> Environment:
         gigabytes=0.0,
         gpu=False,
         beside=(),
-        pins="\n".join((*(f"{package}=={version}" for package in own), *others, "")),
+        pins="\n".join((*pinned, *others, "")) if own else "",
     )
+
+
+def _own_and_others(row: "Backend") -> tuple[list[str], list[str]]:
+    """The requirements of an API's own packages, which are released together, and all others."""
+    stem = package_name(row.package).partition("-")[0]
+    own: list[str] = []
+    others: list[str] = []
+    for one in (*core_requirements(), *(extra_requirements(row.extra) if row.extra else ())):
+        (own if package_name(one).partition("-")[0] == stem else others).append(one)
+    return own, others
 
 
 def _to_fetch(install: list[str]) -> str:
