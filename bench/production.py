@@ -25,9 +25,7 @@ def run(folder: Path, name: str) -> Result:
 def callers(folder: Path) -> Iterator[str]:
     """A backend a row: calls a second of threads, each backend in its faster way; of processes."""
     threads, processes = run(folder, "callers"), run(folder, "processes")
-    best: dict[str, Record] = {}
-    for row in by_way(threads):
-        best.setdefault(row["name"], row)
+    best = faster_way(threads)
     apart = {row["name"]: row for row in by_way(processes)}
     numbers = threads.rules.callers
     yield measured_how(threads)
@@ -49,6 +47,34 @@ def callers(folder: Path) -> Iterator[str]:
         held = percent(row["gil_share"], places=0)
         rows.append((name, held, *rates, gained(row), row["networks"], *of_processes))
     yield from markdown(titles, rows, ("backend", "networks"))
+
+
+def faster_way(result: Result) -> dict[str, Record]:
+    """Each backend by its way with the most calls a second."""
+    best: dict[str, Record] = {}
+    for row in by_way(result):
+        best.setdefault(row["name"], row)
+    return best
+
+
+def withoutgil(folder: Path) -> Iterator[str]:
+    """A backend a row: calls a second of threads of one interpreter with the GIL and without."""
+    first = run(folder, "gil")
+    least, *_, most = first.rules.callers
+    kinds = {"with the GIL": faster_way(first), "without": faster_way(run(folder, "no-gil"))}
+    yield f"{measured_how(first)}. {first.machine.software.python}, built without PGO."
+    yield ""
+    titles = [
+        f"{counted(least, 'thread')} {kind}, {most} over {least}" for kind in kinds
+    ]
+    rows = []
+    for name in next(iter(kinds.values())):
+        cells = (
+            f"{count(own[name]['rates'].get(least))}, {gained(own[name])}" if name in own else NONE
+            for own in kinds.values()
+        )
+        rows.append((name, *cells))
+    yield from markdown(("backend", *titles), rows, ("backend",))
 
 
 def gained(row: Record) -> str:
@@ -80,11 +106,12 @@ def under(row: BackendResult | None) -> str:
 
 def idle(folder: Path) -> Iterator[str]:
     """A way a row: the median call at each interval, and the CPU time between calls."""
-    results = [run(folder, f"every-{ms}") for ms in EVERY_MS]
-    each = [{one.name: one for one in timed(result)} for result in results]
+    each = []
+    for ms in EVERY_MS:  # in a file, and in others of single libraries
+        files = sorted(folder.glob(f"every-{ms}[-.]*"), reverse=True)
+        each.append({one.name: one for file in files for one in read_result(file).backends})
     titles = ("way", *(f"every {ms} ms" for ms in EVERY_MS))
-    names = [one.name for one in results[0].backends]
-    rows = [(said_of(name), *(paced(of.get(name)) for of in each)) for name in names]
+    rows = [(said_of(name), *(paced(of.get(name)) for of in each)) for name in each[0]]
     yield from markdown(titles, rows, titles[:1])
 
 

@@ -25,9 +25,10 @@ from lenet_bench.show.figures.sizes import sizes as size_figures
 from lenet_bench.show.page import page
 from lenet_bench.texts import json_text
 from models import picture
+from steps import picture as releases
 from tables import DRAWN, ROOT, in_order, limits_us, notatbest, of_sizes, readme_result, runs
 
-MARKDOWN = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+MARKDOWN = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 BLOCK = re.compile(
     r"(<!-- (?P<kind>\w+) drawn from (?P<file>\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL
 )
@@ -37,6 +38,7 @@ PARTS = ROOT / "results/why/epyc-zen5-2026-11-27.jsonl.gz"  # of the machine of 
 NETWORKS = ROOT / "results/networks"
 MODELS = ROOT / "results/models"
 CALLERS = ROOT / "results/production/callers.jsonl.gz"
+RELEASES = ROOT / "results/releases"
 CONTROL = NETWORKS / "control.jsonl.gz"  # LeNet by hand and built: not a network more
 
 
@@ -71,9 +73,10 @@ def built() -> Iterator[tuple[Path, str]]:
     by_size = size_figures(of_sizes(NETWORKS), limits_us(NETWORKS))
     figures = pictures(runs(result), by_size)
     figures["models"] = drawing(*picture(in_order(MODELS)))
+    figures["releases"] = drawing(*releases(RELEASES))
     (together,) = callers_figure(callers(read_result(CALLERS)))
     figures["callers"] = drawing(together.spec, [])
-    for key in ("hero", "sizes", "code", "models", "callers"):
+    for key in ("hero", "sizes", "code", "models", "callers", "releases"):
         yield PICTURES / f"{key}.svg", themed(figures[key])
     of_readme = page(runs(result, PARTS), by_size, notes(result))
     yield result.with_suffix("").with_suffix(".html"), of_readme

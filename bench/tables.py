@@ -8,6 +8,7 @@ from functools import cache
 from itertools import islice
 from math import inf
 from pathlib import Path
+from statistics import median
 
 from conditions import CONDITIONS, fastest_of
 from lenet_bench.networks import NETWORKS
@@ -34,14 +35,16 @@ from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, count, interval, percent, ratio, time, times
 from models import by_call, by_engine, order
-from production import callers, freethreaded, idle, quota
+from production import callers, freethreaded, idle, quota, withoutgil
 from settings.built import BUILT
 from settings.tried import MEASURED_ONCE, SETTINGS
+from steps import newestreleases, releasesteps
 from when import answer as in_short
 from when import when as by_need
 
 ROOT = Path(__file__).parents[1]
 MANY = 10  # times as long
+YNNPACK_OFF = "--xla_cpu_experimental_ynn_fusion_type="
 #: Of these docs/why.md has a sentence each.
 TOLD = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
 PRODUCTION, SERVICE = ROOT / "results/production", ("callers", "quota-0.5")
@@ -395,6 +398,43 @@ def upgrade(path: Path) -> Iterator[str]:
     yield from bullets(show_versions.said(found, result.rules.margin))
 
 
+def tfdatawait(path: Path) -> Iterator[str]:
+    """How many runs of docs/upstream/tf_data_wait.py waited."""
+    study = json.loads(path.read_text())
+    rows = []
+    for one in study["runs"]:
+        kind = one["mend"] or ("autotuned" if one["autotuned"] else "the control")
+        times_us = (1000 * one[part] for part in ("median_ms", "longest_ms"))
+        waited = f"{one['waits']} of {one['runs']}"
+        rows.append((one["tensorflow"], str(one["cores"]), kind, waited, *map(time, times_us)))
+    titles = ("TensorFlow", "cores", "pipeline", "waited", "median", "longest")
+    yield f"On {study['processor']}, {study['date']}:"
+    yield ""
+    yield from markdown(titles, rows, (titles[0], titles[2]))
+
+
+def jaxynnpack(path: Path) -> Iterator[str]:
+    """A stage of ResNet-50 a row, by docs/upstream/jax_ynnpack.py: each way's processes."""
+    study = json.loads(path.read_text())
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for one in study["runs"]:
+        groups.setdefault((one.pop("jax"), one.pop("XLA_FLAGS")), []).append(one)
+    versions = {version: None for version, _ in groups}
+    rows = []
+    for stage in study["runs"][0]:
+        cells = []
+        for version in versions:
+            for flags in ("", YNNPACK_OFF):
+                us = [1000 * one[stage] for one in groups[version, flags]]
+                cells.append(f"{time(median(us))} ({times(min(us), max(us))})")
+        rows.append((stage, *cells))
+    ways = ("as it is", "without YNNPACK")
+    titles = ("stage", *(f"{version} {way}" for version in versions for way in ways))
+    yield f"On {study['processor']}, {study['date']}; the median process, and the range of all:"
+    yield ""
+    yield from markdown(titles, rows, titles[:1])
+
+
 def in_order(folder: Path) -> list[Run]:
     """The models there, the smallest first."""
     return order([run for path in in_folder(folder) for run in runs(path)])
@@ -422,9 +462,14 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         modelcalls,
         modelengines,
         upgrade,
+        newestreleases,
+        releasesteps,
         callers,
         quota,
         idle,
         freethreaded,
+        withoutgil,
+        tfdatawait,
+        jaxynnpack,
     )
 }

@@ -12,6 +12,7 @@ from lenet_bench.cli.compare import compare as command
 from lenet_bench.registry import FLOAT32, find, names, precision, tolerance
 from lenet_bench.results import read_result
 from lenet_bench.results.warnings import REMEDIES
+from msgspec.structs import replace
 from sample_results import blocks, result
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -21,6 +22,7 @@ import gpu
 from settings.__main__ import entry
 from settings.idle import IDLE
 from settings.tried import SETTINGS
+from steps import found, seen_again
 from tables import alternatives, compared
 
 
@@ -127,3 +129,25 @@ def test_what_a_warning_advises_ended_the_spinning(plain, remedy, ms):
     assert (result.backend(remedy).idle_share or 0.0) < 0.05
     (warned,) = [said for said in result.warnings if REMEDIES[plain] in said]
     assert f"{plain} (" in warned
+
+
+@pytest.mark.parametrize(
+    ("us", "again", "seen"),
+    [(21, 21, 1), (21, 20, 0), (21, 19, 0), (20.4, 20.4, 0)],
+    ids=["twice", "once", "the other way", "too small"],
+)
+def test_a_step_of_a_release_is_real_where_it_is_seen_twice(us, again, seen):
+    def runs(new_us):
+        old, new = blocks("onnxruntime==1.20.1", 20), blocks("onnxruntime==1.26.0", new_us)
+        return [result(scattered(old), scattered(new))]
+
+    def scattered(rows):
+        """Each start by up to half a percent off."""
+        return tuple(
+            replace(row, samples_ns=[ns + 20 * (row.round * number % 5) for ns in row.samples_ns])
+            for number, row in enumerate(rows)
+        )
+
+    first = found(runs(us))
+    assert len(first) == (us == 21)
+    assert len(list(seen_again(first, runs(again)))) == seen

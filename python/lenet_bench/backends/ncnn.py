@@ -36,7 +36,8 @@ def build(weights: Weights, threads: int, *, fp16: bool = False, bf16: bool = Fa
     net.opt.num_threads = threads
     net.opt.use_vulkan_compute = False
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = fp16
-    net.opt.use_bf16_storage = net.opt.use_bf16_packed = bf16
+    if bf16:  # which it is not by default
+        net.opt.use_bf16_storage = net.opt.use_bf16_packed = True
     # load
     with tempfile.TemporaryDirectory() as folder:
         param, model = Path(folder) / "lenet.param", Path(folder) / "lenet.bin"

@@ -118,11 +118,18 @@ def read_software() -> Software:
         distribution=_distribution(),
         kernel=platform.release(),
         libc=" ".join(platform.libc_ver()).strip() or None,
-        python=f"{platform.python_implementation()} {platform.python_version()}",
+        python=_python(),
         python_compiler=platform.python_compiler(),
         packages=_versions(),
         variables={one: portable(os.environ[one]) for one in VARIABLES if one in os.environ},
     )
+
+
+def _python() -> str:
+    """CPython 3.14.7 without the GIL."""
+    version = f"{platform.python_implementation()} {platform.python_version()}"
+    has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    return version if has_gil else f"{version} without the GIL"
 
 
 def _versions() -> dict[str, str]:
