@@ -10,7 +10,7 @@ from lenet_bench.show.callers import callers as by_way
 from lenet_bench.show.figures.records import Record
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.sentences import conditions as measured_how
-from lenet_bench.show.sentences import timed
+from lenet_bench.show.sentences import processor, timed
 from lenet_bench.units import NONE, count, counted, interval, percent, ratio, time
 from settings.idle import IDLE
 
@@ -62,11 +62,9 @@ def withoutgil(folder: Path) -> Iterator[str]:
     first = run(folder, "gil")
     least, *_, most = first.rules.callers
     kinds = {"with the GIL": faster_way(first), "without": faster_way(run(folder, "no-gil"))}
-    yield f"{measured_how(first)}. {first.machine.software.python}, built without PGO."
+    yield f"{first.machine.software.python}, on {processor(first.machine)}:"
     yield ""
-    titles = [
-        f"{counted(least, 'thread')} {kind}, {most} over {least}" for kind in kinds
-    ]
+    titles = [f"{kind}: {least}, {most} over {least}" for kind in kinds]
     rows = []
     for name in next(iter(kinds.values())):
         cells = (

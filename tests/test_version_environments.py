@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT, environment
 from packaging.requirements import Requirement
 
-HERE, OLDER, NEWER = version("numpy"), "0.9", "99.0"
+HERE, OLDER, NEWER = version("numpy"), "0.9.0", "99.0.0"
 DOCS = (ROOT / "docs/releases.md").read_text()
 #: At the end of NumPy's first file: each maximum takes so much longer.
 PLANTED = """
