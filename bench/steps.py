@@ -1,5 +1,6 @@
 """What changed from release to release: the steps that are real, a table, and a picture."""
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from math import exp, log
@@ -14,7 +15,7 @@ from lenet_bench.show.figures.records import Record
 from lenet_bench.show.figures.vega import LEGEND, Spec, colour, layer, whole
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.units import NONE, interval, mebibytes, percent, ratio, time
-from scipy import stats
+from scipy import stats  # type: ignore[import-untyped]
 
 MATTERS = 0.03
 ERRORS = 0.05  # of all comparisons together
@@ -71,7 +72,7 @@ def pairs(results: Sequence[Result]) -> list[tuple[str, BackendResult, BackendRe
         (result.rules.network, old, new)
         for result in results
         for rows in releases(result)
-        for old, new in zip(rows, rows[1:], strict=False)
+        for old, new in itertools.pairwise(rows)
     ]
 
 
@@ -138,10 +139,11 @@ def newestreleases(folder: Path) -> Iterator[str]:
     cells = []
     for name, ends in rows.items():
         old, new = ends.get("lenet") or next(iter(ends.values()))
-        parts = (changed(old.median_s(part), new.median_s(part)) for part in ("import_s", "first_s"))
+        imports = changed(old.median_s("import_s"), new.median_s("import_s"))
+        first = changed(old.median_s("first_s"), new.median_s("first_s"))
         calls = (call(*ends[network]) if network in ends else NONE for network in NETWORKS)
         sizes = f"{mebibytes(old.installed_mib)} to {mebibytes(new.installed_mib)}"
-        cells.append((name, version_of(old), version_of(new), *calls, *parts, sizes))
+        cells.append((name, version_of(old), version_of(new), *calls, imports, first, sizes))
     yield from markdown(titles, cells, titles[:3])
 
 

@@ -165,6 +165,7 @@ def test_a_block_that_fails_keeps_what_was_measured_before(zoo_file):
     assert blocks["RaisesWhenStarted"].cold_start is None
 
 
+@pytest.mark.usefixtures("zoo")
 def test_the_order_differs_from_round_to_round(zoo_file):
     blocks = read_log(zoo_file).blocks
     living = {factory.__name__ for factory in LIVING}

@@ -97,9 +97,6 @@ def gate(offline, tmp_path_factory):
     return run
 
 
-
-
-
 def test_a_slower_version_does_not_pass(gate):
     code, summary, errors = gate(f"numpy=={HERE}", f"numpy=={NEWER}")
     assert code == 1, errors

@@ -1,4 +1,4 @@
-"""What do the stages of ResNet-50 take on one core of a CPU, with XLA's YNNPACK fusions and without?
+"""The stages of ResNet-50 on one core of a CPU, with XLA's YNNPACK fusions and without.
 
 python jax_ynnpack.py [TURNS]     processes of both kinds in turns; ms a call as JSON
 """
