@@ -141,6 +141,7 @@ def test_a_backend_that_leaves_its_core_is_warned_of(zoo):
     assert "Honest" not in warning
 
 
+@pytest.mark.usefixtures("zoo")
 def test_each_block_has_its_cold_start(zoo_file):
     every = [block for block in read_log(zoo_file).blocks if block.backend == "Honest"]
     for block in every:
@@ -155,6 +156,7 @@ def test_each_block_has_its_cold_start(zoo_file):
         assert block.cpu_ns > 0
 
 
+@pytest.mark.usefixtures("zoo")
 def test_a_block_that_fails_keeps_what_was_measured_before(zoo_file):
     blocks = {block.backend: block for block in read_log(zoo_file).blocks if block.round == 0}
     for factory in (scratch.AnswersWrongly, scratch.Raises, scratch.AnswersWronglyWhenTimed):
