@@ -58,21 +58,25 @@ def faster_way(result: Result) -> dict[str, Record]:
 
 
 def withoutgil(folder: Path) -> Iterator[str]:
-    """A backend a row: calls a second of threads of one interpreter with the GIL and without."""
-    first = run(folder, "gil")
+    """A backend a row: calls a second of threads of one interpreter with the GIL and without.
+
+    Both in the way that is faster without it.
+    """
+    first, other = run(folder, "gil"), run(folder, "no-gil")
     least, *_, most = first.rules.callers
-    kinds = {"with the GIL": faster_way(first), "without": faster_way(run(folder, "no-gil"))}
-    yield f"{first.machine.software.python}, on {processor(first.machine)}:"
+    with_gil = {(row["name"], row["networks"]): row for row in by_way(first)}
+    yield (
+        f"{first.machine.software.python}, on two cores of {processor(first.machine)}, in "
+        f"{counted(first.rounds, 'round')}:"
+    )
     yield ""
-    titles = [f"{kind}: {least}, {most} over {least}" for kind in kinds]
     rows = []
-    for name in next(iter(kinds.values())):
-        cells = (
-            f"{count(own[name]['rates'].get(least))}, {gained(own[name])}" if name in own else NONE
-            for own in kinds.values()
-        )
+    for name, row in faster_way(other).items():
+        both = with_gil[name, row["networks"]], row
+        cells = (f"{count(one['rates'].get(least))}, {gained(one)}" for one in both)
         rows.append((name, *cells))
-    yield from markdown(("backend", *titles), rows, ("backend",))
+    kinds = (f"{kind}: {least}, {most} over {least}" for kind in ("with the GIL", "without"))
+    yield from markdown(("backend", *kinds), rows, ("backend",))
 
 
 def gained(row: Record) -> str:

@@ -77,7 +77,8 @@ def evenly(versions: list[Version], most: int) -> list[Version]:
 def measure(api: str, folder: Path, rounds: int) -> None:
     """All releases on each network, and their days."""
     days = json.loads((folder / DATES).read_text()) if (folder / DATES).exists() else {}
-    days.setdefault(api, releases(api))
+    if api not in days:
+        days[api] = releases(api)
     (folder / DATES).write_text(f"{json.dumps(days, indent=1)}\n")
     names = [f"{backend}=={version}" for version in days[api] for backend in APIS[api]]
     compare(api, folder, dict.fromkeys(NETWORKS, names), rounds)

@@ -15,7 +15,6 @@ from lenet_bench.show.figures.records import Record
 from lenet_bench.show.figures.vega import LEGEND, Spec, colour, layer, whole
 from lenet_bench.show.markdown import table as markdown
 from lenet_bench.units import NONE, interval, mebibytes, percent, ratio, time
-from scipy import stats  # type: ignore[import-untyped]
 
 MATTERS = 0.03
 ERRORS = 0.05  # of all comparisons together
@@ -59,6 +58,8 @@ def version_of(row: BackendResult) -> str:
 
 def compared(old: BackendResult, new: BackendResult, errors: float) -> tuple[float, float, float]:
     """The mean ratio of two releases in the same round, and its interval: Student's, of logs."""
+    from scipy import stats  # type: ignore[import-untyped]  # of those who draw nothing, nobody needs it
+
     one, other = start_medians_us(old.blocks), start_medians_us(new.blocks)
     logs = [log(other[number] / one[number]) for number in one.keys() & other.keys()]
     within = stats.t.ppf(1 - errors / 2, len(logs) - 1) * stdev(logs) / len(logs) ** 0.5
@@ -129,21 +130,24 @@ def within(step: Step) -> tuple[str, str]:
 
 
 def newestreleases(folder: Path) -> Iterator[str]:
-    """An API a row: its newest release beside its oldest."""
-    rows: dict[str, dict[str, tuple[BackendResult, BackendResult]]] = {}
+    """An API a row: its newest release beside the oldest that runs on each network."""
+    apis: dict[str, dict[str, dict[str, BackendResult]]] = {}
     for result in read(folder):
         for own in releases(result):
-            ends = rows.setdefault(without_version(own[0].name), {})
-            ends[result.rules.network] = own[0], own[-1]
+            networks = apis.setdefault(without_version(own[0].name), {})
+            networks[result.rules.network] = {version_of(row): row for row in own}
     titles = ("API", "oldest", "newest", *NETWORKS, "import", "first call", "disk")
     cells = []
-    for name, ends in rows.items():
-        old, new = ends.get("lenet") or next(iter(ends.values()))
+    for name, networks in apis.items():
+        first, *others = networks.values()
+        oldest, *_, newest = (one for one in first if all(one in other for other in others))
+        ends = {network: (rows[oldest], rows[newest]) for network, rows in networks.items()}
+        old, new = ends["lenet"]
+        calls = (call(*ends[network]) for network in NETWORKS)
         imports = changed(old.median_s("import_s"), new.median_s("import_s"))
-        first = changed(old.median_s("first_s"), new.median_s("first_s"))
-        calls = (call(*ends[network]) if network in ends else NONE for network in NETWORKS)
+        first_call = changed(old.median_s("first_s"), new.median_s("first_s"))
         sizes = f"{mebibytes(old.installed_mib)} to {mebibytes(new.installed_mib)}"
-        cells.append((name, version_of(old), version_of(new), *calls, imports, first, sizes))
+        cells.append((name, oldest, newest, *calls, imports, first_call, sizes))
     yield from markdown(titles, cells, titles[:3])
 
 

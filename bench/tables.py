@@ -426,11 +426,11 @@ def jaxynnpack(path: Path) -> Iterator[str]:
         for version in versions:
             for flags in ("", YNNPACK_OFF):
                 us = [1000 * one[stage] for one in groups[version, flags]]
-                cells.append(f"{time(median(us))} ({times(min(us), max(us))})")
+                cells.append(f"{time(median(us))} ({times(min(us), max(us))}; {len(us)})")
         rows.append((stage, *cells))
     ways = ("as it is", "without YNNPACK")
     titles = ("stage", *(f"{version} {way}" for version in versions for way in ways))
-    yield f"On {study['processor']}, {study['date']}; the median process, and the range of all:"
+    yield f"On {study['processor']}; the median process, the range of all, and how many:"
     yield ""
     yield from markdown(titles, rows, titles[:1])
 

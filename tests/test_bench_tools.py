@@ -132,22 +132,29 @@ def test_what_a_warning_advises_ended_the_spinning(plain, remedy, ms):
 
 
 @pytest.mark.parametrize(
-    ("us", "again", "seen"),
-    [(21, 21, 1), (21, 20, 0), (21, 19, 0), (20.4, 20.4, 0)],
-    ids=["twice", "once", "the other way", "too small"],
+    ("us", "by", "again", "found_steps", "seen"),
+    [
+        (22, 0.005, 22, 1, 1),
+        (22, 0.005, 20, 1, 0),
+        (22, 0.005, 18, 1, 0),
+        (20.4, 0.005, 20.4, 0, 0),
+        (22, 0.1, 22, 0, 0),
+    ],
+    ids=["twice", "once", "the other way", "too small", "too scattered"],
 )
-def test_a_step_of_a_release_is_real_where_it_is_seen_twice(us, again, seen):
-    def runs(new_us):
+def test_a_step_of_a_release_is_real_where_it_is_seen_twice(us, by, again, found_steps, seen):
+    def run(new_us):
         old, new = blocks("onnxruntime==1.20.1", 20), blocks("onnxruntime==1.26.0", new_us)
-        return [result(scattered(old), scattered(new))]
+        return [result(old, scattered(new))]
 
     def scattered(rows):
-        """Each start by up to half a percent off."""
+        """Each start off by as much, one up and one down."""
+        signs = (1 - 2 * (number % 2) for number in range(len(rows)))
         return tuple(
-            replace(row, samples_ns=[ns + 20 * (row.round * number % 5) for ns in row.samples_ns])
-            for number, row in enumerate(rows)
+            replace(row, samples_ns=[round(ns * (1 + sign * by)) for ns in row.samples_ns])
+            for row, sign in zip(rows, signs, strict=True)
         )
 
-    first = found(runs(us))
-    assert len(first) == (us == 21)
-    assert len(list(seen_again(first, runs(again)))) == seen
+    first = found(run(us))
+    assert len(first) == found_steps
+    assert len(list(seen_again(first, run(again)))) == seen

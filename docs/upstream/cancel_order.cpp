@@ -57,6 +57,7 @@ void forget(CancellationManager* manager, long token) {
 
 }  // namespace
 
+// An experiment: a manager that is cancelled by another way than StartCancel runs no callback.
 namespace tsl {
 
 bool CancellationManager::RegisterCallback(long token, std::function<void()> callback) {
@@ -67,7 +68,9 @@ bool CancellationManager::RegisterCallback(long token, std::function<void()> cal
     const std::lock_guard lock(mutex);
     later[{this, token}] = std::move(callback);
   }
-  return original(this, token, [] {});
+  if (original(this, token, [] {})) return true;
+  forget(this, token);  // it is cancelled already
+  return false;
 }
 
 bool CancellationManager::DeregisterCallback(long token) {

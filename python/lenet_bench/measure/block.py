@@ -87,9 +87,8 @@ def _one_process(task: Task, conditions: Conditions, known: Prepared) -> tuple[B
         when = f"in round {task.round + 1}: " if "cache_probe" in found else "while starting: "
         printed = start.child.output() if start else ""
         hint = known.subject.hint(task.entry.backend, failure.reason, printed)
-        if "==" in task.entry.backend and (asked := newer_than(find(task.entry.backend)[0])):
-            hint += f"; lenet-bench is for {asked}"
-        found |= _failed(failure, when, hint)
+        hint = "" if failure.status == "wrong" else hint
+        found |= _failed(failure, when, hint + _too_old(task.entry.backend))
     finally:
         if start is not None:
             found |= _ended(start)
@@ -101,12 +100,17 @@ def _one_process(task: Task, conditions: Conditions, known: Prepared) -> tuple[B
 
 def _failed(failure: Failed, when: str, hint: str) -> dict[str, Any]:
     when = "" if failure.status in ("unavailable", "unsupported") else when
-    hint = "" if failure.status == "wrong" else hint
     return {
         "status": failure.status,
         "reason": _said(when + failure.reason + hint),
         "traceback": _said(failure.traceback or "", _LONGEST_TRACEBACK) or None,
     }
+
+
+def _too_old(name: str) -> str:
+    """Which versions lenet-bench is for, of one below them."""
+    asked = newer_than(find(name)[0]) if "==" in name else ""
+    return f"; lenet-bench is for {asked}" if asked else ""
 
 
 def _ended(start: Judged) -> dict[str, Any]:

@@ -136,23 +136,24 @@ def _imports_s(row: BackendResult) -> dict[int, float]:
 def said(found: list[Record], margin: float) -> Iterator[str]:
     """A sentence for each newer version beside the oldest, and for a floor.
 
-    Versions that cannot be told apart from the oldest share one.
+    Versions that cannot be told apart from the oldest share one, at the first of them.
     """
-    alike: dict[tuple[str, str], list[Record]] = {}
+    alike: dict[str, list[str]] = {}
     for row in found:
-        if row["other"]:
-            of_import = _said_of_import(row, margin)
-            is_like = row["verdict"] == "ambiguous" and row["low"] and not of_import
-            if is_like and not (row["is_floor"] or row["within"]):
-                alike.setdefault((row["api"], row["other"]), []).append(row)
-            else:
-                yield f"{_said_of_call(row, margin)}{of_import}."
-    for (api, other), rows in alike.items():
-        if len(rows) == 1:
-            yield f"{_said_of_call(rows[0], margin)}."
-        else:
-            several = listed([row["version"] for row in rows])
-            yield f"{api} {several} cannot be told apart from {other}."
+        if _is_alike(row, margin):
+            alike.setdefault(row["api"], []).append(row["version"])
+    for row in found:
+        several = alike.get(row["api"], []) if _is_alike(row, margin) else []
+        if len(several) > 1 and row["version"] == several[0]:
+            yield f"{row['api']} {listed(several)} cannot be told apart from {row['other']}."
+        elif row["other"] and len(several) < 2:
+            yield f"{_said_of_call(row, margin)}{_said_of_import(row, margin)}."
+
+
+def _is_alike(row: Record, margin: float) -> bool:
+    is_open = row["other"] and row["verdict"] == "ambiguous" and row["low"]
+    is_floor = row["is_floor"] or row["within"]
+    return bool(is_open and not is_floor and not _said_of_import(row, margin))
 
 
 def _said_of_call(row: Record, margin: float) -> str:
