@@ -39,7 +39,7 @@ APIS = {
     "ncnn": ("ncnn",),
 }
 MOST, YEARS = 8, 3
-#: PyTorch's wheels of the package index bring CUDA: five gigabytes a release.
+#: PyTorch's wheels of the package index bring CUDA: gigabytes a release.
 FEWER = {"torch": 4}
 
 
