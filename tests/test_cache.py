@@ -3,10 +3,13 @@
 import multiprocessing
 import os
 import time
+from pathlib import Path
 
 import pytest
 from lenet_bench import cache
 from lenet_bench.errors import Unavailable
+from lenet_bench.export import converted
+from lenet_bench.installed import CONVERTER
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 SOMEBODY_ELSE = 12345
@@ -152,3 +155,18 @@ def test_a_relative_xdg_folder_is_ignored(monkeypatch, tmp_path, relative):
     monkeypatch.setenv("XDG_CACHE_HOME", relative)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache.cache_folder("kind") == tmp_path / ".cache/lenet-bench/kind"
+
+
+def test_a_model_that_another_python_converts_is_kept_apart(monkeypatch):
+    """Its converters are not those here, which may be absent."""
+    made_of = []
+
+    def keep(_, __, parts, ___):
+        made_of.append(list(parts))
+        return Path(__file__)
+
+    monkeypatch.setattr(cache, "made", keep)
+    for elsewhere in ("", "/opt/one/bin/python", "/opt/two/bin/python"):
+        monkeypatch.setenv(CONVERTER, elsewhere)
+        converted("tflite", "name", ["a source"], "no:one", None)
+    assert made_of[0] != made_of[1] != made_of[2]
