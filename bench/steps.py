@@ -58,7 +58,7 @@ def version_of(row: BackendResult) -> str:
 
 def compared(old: BackendResult, new: BackendResult, errors: float) -> tuple[float, float, float]:
     """The mean ratio of two releases in the same round, and its interval: Student's, of logs."""
-    from scipy import stats  # type: ignore[import-untyped]  # of those who draw nothing, nobody needs it
+    from scipy import stats  # type: ignore[import-untyped]
 
     one, other = start_medians_us(old.blocks), start_medians_us(new.blocks)
     logs = [log(other[number] / one[number]) for number in one.keys() & other.keys()]

@@ -419,7 +419,7 @@ def jaxynnpack(path: Path) -> Iterator[str]:
     groups: dict[tuple[str, str], list[Record]] = {}
     for one in study["runs"]:
         groups.setdefault((one.pop("jax"), one.pop("XLA_FLAGS")), []).append(one)
-    versions = {version: None for version, _ in groups}
+    versions = dict.fromkeys(version for version, _ in groups)
     rows = []
     for stage in study["runs"][0]:
         cells = []

@@ -12,6 +12,8 @@ import pytest
 from conftest import ROOT, environment
 from packaging.requirements import Requirement
 
+pytest.importorskip("ensurepip", reason="this Python makes no environments")
+
 HERE, OLDER, NEWER = version("numpy"), "0.9.0", "99.0.0"
 DOCS = (ROOT / "docs/releases.md").read_text()
 #: At the end of NumPy's first file: each maximum takes so much longer.
@@ -49,9 +51,6 @@ def write_wheel(folder: Path, name: str, slow_as: str | None = None) -> None:
                 if path == f"{name}/__init__.py":
                     content += PLANTED.encode()
             wheel.writestr(path, content)
-
-
-pytest.importorskip("ensurepip", reason="this Python makes no environments")
 
 
 @pytest.fixture(scope="module")

@@ -117,10 +117,9 @@ def converted(module: str, name: str, made_of: Iterable[str], serve: str, questi
     from ..process import Child, Died, same_modules
 
     converter = _CONVERTERS[module]
-    versions = [f"{package} {installed_version(package)}" for package in converter.packages]
     elsewhere = os.environ.get(CONVERTER)
-    if elsewhere:  # what is absent here made nothing
-        versions = [elsewhere]
+    here = (f"{package} {installed_version(package)}" for package in converter.packages)
+    versions = [elsewhere] if elsewhere else here
     variables = {**_CONVERTERS_VARIABLES, **({} if elsewhere else same_modules())}
 
     def convert(folder: Path) -> bytes:

@@ -138,16 +138,18 @@ def said(found: list[Record], margin: float) -> Iterator[str]:
 
     Versions that cannot be told apart from the oldest share one, at the first of them.
     """
-    alike: dict[str, list[str]] = {}
+    alike: dict[str, list[Record]] = {}
     for row in found:
         if _is_alike(row, margin):
-            alike.setdefault(row["api"], []).append(row["version"])
+            alike.setdefault(row["api"], []).append(row)
     for row in found:
-        several = alike.get(row["api"], []) if _is_alike(row, margin) else []
-        if len(several) > 1 and row["version"] == several[0]:
-            yield f"{row['api']} {listed(several)} cannot be told apart from {row['other']}."
-        elif row["other"] and len(several) < 2:
-            yield f"{_said_of_call(row, margin)}{_said_of_import(row, margin)}."
+        rows = alike.get(row["api"], [])
+        if len(rows) < 2 or row not in rows:
+            if row["other"]:
+                yield f"{_said_of_call(row, margin)}{_said_of_import(row, margin)}."
+        elif row is rows[0]:
+            several = listed([one["version"] for one in rows])
+            yield f"{row['api']} {several} cannot be told apart from {row['other']}."
 
 
 def _is_alike(row: Record, margin: float) -> bool:
