@@ -39,8 +39,8 @@ APIS = {
     "ncnn": ("ncnn",),
 }
 MOST, YEARS = 8, 3
-#: PyTorch's wheels of the package index bring CUDA: gigabytes a release.
-FEWER = {"torch": 4}
+#: PyTorch's wheels of the package index bring CUDA, gigabytes a release; lenet-bench is for 2.6 on.
+FEWER, FIRST = {"torch": 4}, {"torch": Version("2.6")}
 
 
 def releases(api: str) -> dict[str, str]:
@@ -57,6 +57,7 @@ def releases(api: str) -> dict[str, str]:
         for version, tags, file in wheels(package)
         if file.get("upload-time", "") > since and tags & here and runs_here(file)
     }
+    days = {version: day for version, day in days.items() if version >= FIRST.get(api, version)}
     minors = [max(own) for _, own in groupby(sorted(days), key=lambda one: one.release[:2])]
     chosen = evenly(minors if len(minors) > 1 else sorted(days), FEWER.get(api, MOST))
     return {str(version): days[version] for version in chosen}
