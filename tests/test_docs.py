@@ -170,17 +170,34 @@ def test_the_examples_in_python_run(tmp_path, small_mnist):
     assert done.stdout.startswith("7 ")
 
 
-NOTEBOOK = ROOT / "docs/classroom.ipynb"
-CELLS = [c for c in json.loads(NOTEBOOK.read_text())["cells"] if c["cell_type"] == "code"]
+NOTEBOOK = json.loads((ROOT / "docs/classroom.ipynb").read_text())
+
+
+def cells(kind):
+    """The notebook's cells of that kind."""
+    return ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_type"] == kind]
+
+
+def filled_in():
+    """Its program, each blank replaced by the answer that is folded away below it."""
+    program = "\n".join(cells("code"))
+    answers = re.findall(r"<details>.*?```python\n(.*?)\n```", "\n".join(cells("markdown")), re.S)
+    for answer in answers:
+        blank = re.sub(r"(= |return ).*", r"\1...", answer)
+        assert program.count(f"\n{blank}\n") == 1, blank
+        program = program.replace(f"\n{blank}\n", f"\n{answer}\n")
+    assert len(answers) == 4
+    return program
 
 
 @pytest.mark.slow
-def test_the_notebook_runs(tmp_path):
-    program = tmp_path / "notebook.py"
-    code = ["".join(cell["source"]) for cell in CELLS]
-    program.write_text("\n".join([*code, "print(len(plt.get_fignums()), 'pictures')"]))
-    own = environment(MPLBACKEND="agg")
-    done = ran(sys.executable, program, cwd=NOTEBOOK.parent, env=own)
-    for shown in ("the digit is 7", "fused ", " us\n"):
-        assert shown in done.stdout
+@pytest.mark.parametrize("filled", [False, True])
+def test_the_notebook_runs_alone_in_a_folder(tmp_path, filled):
+    program = filled_in() if filled else "\n".join(cells("code"))
+    (tmp_path / "notebook.py").write_text(f"{program}\nprint(len(plt.get_fignums()), 'pictures')")
+    done = ran(sys.executable, "notebook.py", cwd=tmp_path, env=environment(MPLBACKEND="agg"))
+    assert "the digit is 7" in done.stdout
+    assert re.search(r"fused +[0-9.]+ us", done.stdout)
+    assert done.stdout.count(": right\n") == (4 if filled else 0)
+    assert "look again" not in done.stdout
     assert done.stdout.endswith("3 pictures\n")
