@@ -15,12 +15,13 @@
 #   self-test    how well `compare` does (15)
 #   production   several callers, a quota, and what idle threads can be told (70)
 #   models       each model.py in results/models, with transformers installed (25)
+#   opened       one call of Keras' predict and one of oneDNN as spans in time, with VizTracer installed (1)
 #
 # It needs `make all-frameworks`, clang, and a machine with nothing else running: it tries that first, and ends
 # where the machine is quiet for less than 70 % of the time. The same command goes on after Ctrl-C, and
 # leaves out what FOLDER has. results/README.md says where each file goes.
 set -euo pipefail
-steps='why installed conditions networks control cpu settings verify training self-test models production'
+steps='why installed conditions networks control cpu settings verify training self-test models production opened'
 [ $# -ge 1 ] && [ "${1#-}" = "$1" ] || { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
 mkdir -p "$1" && out=$(realpath "$1") && shift
 cd "$(dirname "$0")/.."
@@ -112,6 +113,7 @@ measure() {
       done
       ;;
     self-test) printed self-test python bench/self_test.py ;;
+    opened) [ -e "$out/opened.json" ] || python bench/opened.py "$out/opened.json" ;;
   esac
 }
 

@@ -14,10 +14,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from lenet_bench.mnist import local_folder, read_mnist
 from lenet_bench.questions.share import given
 from lenet_bench.results import read_result
 from lenet_bench.show.callers import callers
 from lenet_bench.show.classroom import classroom_page, published
+from lenet_bench.show.classroom.learnt import wrong_images
 from lenet_bench.show.classroom.networks import networks
 from lenet_bench.show.figures.callers import callers as callers_figure
 from lenet_bench.show.figures.pictures import drawing, pictures, themed
@@ -25,6 +27,7 @@ from lenet_bench.show.figures.sizes import sizes as size_figures
 from lenet_bench.show.page import page
 from lenet_bench.texts import json_text
 from models import picture
+from opened import picture as opened
 from steps import picture as releases
 from tables import DRAWN, ROOT, in_order, limits_us, notatbest, of_sizes, readme_result, runs
 
@@ -48,6 +51,9 @@ def shipped() -> Iterator[tuple[Path, bytes]]:
     yield SHIPPED / "why.jsonl.gz", PARTS.read_bytes()
     measured = [read_result(path) for path in sorted(NETWORKS.glob("*.gz")) if path != CONTROL]
     yield SHIPPED / "networks.json", f"{json_text(networks(measured), None)}\n".encode()
+    if any(local_folder().glob("t10k-images*")):
+        wrong = wrong_images(read_mnist("test", local_folder()))
+        yield SHIPPED / "wrong.json", f"{json_text(wrong, None)}\n".encode()
 
 
 def notes(result: Path) -> list[str]:
@@ -74,9 +80,10 @@ def built() -> Iterator[tuple[Path, str]]:
     figures = pictures(runs(result), by_size)
     figures["models"] = drawing(*picture(in_order(MODELS)))
     figures["releases"] = drawing(*releases(RELEASES))
+    figures["opened"] = drawing(*opened())
     (together,) = callers_figure(callers(read_result(CALLERS)))
     figures["callers"] = drawing(together.spec, [])
-    for key in ("hero", "sizes", "code", "models", "callers", "releases"):
+    for key in ("hero", "sizes", "code", "models", "callers", "releases", "opened"):
         yield PICTURES / f"{key}.svg", themed(figures[key])
     of_readme = page(runs(result, PARTS), by_size, notes(result))
     yield result.with_suffix("").with_suffix(".html"), of_readme

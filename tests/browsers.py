@@ -1,6 +1,7 @@
 """A real browser, and a visit to a page in it: for the tests of the pages."""
 
 import shutil
+from urllib.parse import urljoin
 
 import pytest
 
@@ -49,10 +50,10 @@ def visit(browser):
         tab = context.new_page()
         tab.on("console", lambda message: complaints.append(message.text))
         tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("request", lambda request: requests.add(request.url))
+        tab.on("request", lambda request: requests.add(request.url.partition("#")[0]))
         urls.add(url)
         if url.startswith("http:"):
-            own.append(url.partition("?")[0])
+            own.append(urljoin(url, "."))
         tab.goto(url)
         return tab
 

@@ -1,20 +1,25 @@
 """The classroom's page as a file: what it holds, what it says of a result, what it refuses."""
 
 import json
+import os
 import re
 import zlib
 from base64 import b64decode
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from classroom import FOLDER
 from colours import contrast
 from lenet_bench.cost import lines_of_code
 from lenet_bench.errors import ResultError
+from lenet_bench.mnist import read_mnist
 from lenet_bench.results import read_result
 from lenet_bench.results.breakdown import UNEXPLAINED, breakdowns, kind
-from lenet_bench.show.classroom import classroom_page
+from lenet_bench.show.classroom import classroom_page, classroom_site, published
+from lenet_bench.show.classroom.learnt import learnt, wrong_images
 from lenet_bench.show.classroom.lesson import lesson
+from lenet_bench.show.classroom.opened import opened
 from lenet_bench.weights import default_path
 from sample_results import blocks, failed, result, sample_of_all
 
@@ -60,8 +65,49 @@ def test_every_sentence_is_in_the_one_file_that_others_translate(page):
     assert re.sub(r"<[^>]*>|\s", "", shown) == ""
 
 
-def test_a_page_has_no_image_of_mnist_unless_it_is_given_some(page):
-    assert json.loads(unpacked(page, "lesson"))["learnt"]["wrong"] == []
+def test_a_site_begins_with_less_than_300_kb_and_asks_its_server():
+    site = classroom_site(published())
+    first = (zlib.compress(site["index.html"]), site["lesson.bin"], site["kernels.bin"])
+    assert sum(map(len, first)) < 300_000  # as a server sends it; the weights follow
+    assert "connect-src &#39;self&#39;" in site["index.html"].decode()
+    assert "&#39;self&#39; data:" not in site["index.html"].decode()
+    assert zlib.decompress(site["weights.bin"]) == default_path().read_bytes()
+    assert sum(map(len, site.values())) < 3_000_000
+
+
+def test_the_address_of_a_class_is_a_picture_in_the_page():
+    page = classroom_page([("small.jsonl", small())], address="https://school.example/lesson/")
+    address = json.loads(unpacked(page, "lesson"))["address"]
+    assert address["url"] == "https://school.example/lesson/"
+    assert address["image"].startswith("data:image/svg+xml")
+
+
+def test_the_wrong_images_are_those_that_the_weights_read_wrongly():
+    folder = os.environ.get("LENET_BENCH_MNIST")
+    if not folder:
+        pytest.skip("LENET_BENCH_MNIST is not set")
+    shown = learnt()
+    assert wrong_images(read_mnist("test", Path(folder))) == {
+        name: shown[name] for name in ("notice", "wrong")
+    }
+
+
+def test_the_page_has_every_wrong_image_and_its_notice():
+    shown = learnt()
+    assert len(shown["wrong"]) == shown["test_images"] - shown["test_correct"]
+    assert "CC BY-SA 3.0" in shown["notice"]
+
+
+def test_the_spans_of_an_opened_call_lie_in_it_and_its_kernels_are_the_layers():
+    for call in opened()["calls"]:
+        assert len(call["spans"]) <= 1000
+        assert min(one["at"] for one in call["spans"]) == 0
+        ends = [one["at"] + one["us"] for one in call["spans"]]
+        assert max(ends) == pytest.approx(call["us"], abs=1)
+        below = max(one["us"] for one in call["spans"] if one["depth"] == 1 and not one["track"])
+        assert below > 0.95 * call["us"]  # what was recorded is the whole call
+        stages = [one["stage"] for one in call["spans"] if "stage" in one]
+        assert stages == ["conv1", "pool1", "conv2", "pool2", "fc1", "fc2", "softmax"]
 
 
 def test_the_lesson_has_every_timed_backend_in_order():
@@ -111,6 +157,21 @@ def test_what_a_result_says_is_data():
 def test_a_result_with_nothing_timed_is_refused():
     with pytest.raises(ResultError, match="was timed"):
         classroom_page([("nothing.jsonl", result(failed("torch", "crashed", "killed")))])
+
+
+def test_the_lesson_plan_asks_what_the_page_asks(pytestconfig):
+    plan = (pytestconfig.rootpath / "docs/classroom.md").read_text()
+    after = (FOLDER / "strings.js").read_text().partition("    steps: {\n")[2]
+    asked = re.findall(r'question: "(.*)"', after.partition("\n  },")[0])
+    assert len(asked) == 10
+    assert [question for question in asked if question not in " ".join(plan.split())] == []
+
+
+def test_the_lesson_plan_has_the_minutes_of_the_page(pytestconfig):
+    plan = (pytestconfig.rootpath / "docs/classroom.md").read_text()
+    told = re.findall(r"^## \d+\. .* \((\d) minutes(, long)?\)$", plan, re.MULTILINE)
+    script = (FOLDER / "teach.js").read_text()
+    assert told == re.findall(r"minutes: (\d)(, long)?(?![^}]*served)", script)
 
 
 def test_the_lesson_plan_names_what_the_page_has(pytestconfig):

@@ -386,6 +386,15 @@ def test_a_digit_is_drawn_by_keyboard(see):
     assert answered(tab) == "1"
 
 
+def test_a_stroke_that_is_cleared_under_the_pen_has_ended(see):
+    tab = see()
+    tab.locator("#draw").focus()
+    for key in (" ", "Delete", "ArrowDown", " ", "Control+z", "ArrowDown"):
+        tab.keyboard.press(key)
+    assert answered(tab) is None
+    assert draw(tab, SEVEN) == "7"
+
+
 def test_a_stage_is_lit_everywhere(see):
     tab = see()
     tab.locator(".strip [data-stage=conv2]").click()
@@ -403,7 +412,7 @@ def test_a_third_api_stands_there_with_its_lines_and_its_time(see):
     tab.locator("#more").click()
     assert tab.locator("#more").is_disabled()
     tab.locator(".panes select").nth(2).select_option("fused")
-    assert "lines · 20 µs" in tab.locator(".panes .cost").nth(2).inner_text()
+    assert "brackets only) · 20 µs" in tab.locator(".panes .cost").nth(2).inner_text()
 
 
 SHARES = """all => all.map(bar => [...bar.children].map(part => part.className))"""
@@ -440,7 +449,7 @@ def test_a_call_that_leaves_the_axis_says_how_many_times_longer_it_takes(see):
     tab.locator("#racing[data-state=over]").wait_for()
     times = int(tab.locator(".factor").inner_text().split()[0].replace(",", ""))
     assert times >= 600  # as long as fused takes, or this browser where that is faster
-    (parts,) = tab.locator(".outcome .bar").evaluate_all(SHARES)
+    (parts,) = tab.locator("#racing > div .bar").evaluate_all(SHARES)
     assert parts[:3] == ["preparing", "handing-over", "mathematics"]
 
 

@@ -146,8 +146,14 @@ def test_what_is_drawn_on_the_whole_page_is_answered_by_every_backend(visit, tmp
             rows(tab).filter(has=says).nth(len(BACKENDS) - 1).wait_for()
         assert rows(tab).locator(".live-digit").all_inner_texts() == ["1"] * len(BACKENDS)
         assert tab.locator("#answer").inner_text() == "1"
-        for name in BACKENDS:
-            tab.locator(f"#racing .lanes li[data-name='{name}, live']").wait_for()
+        tab.locator("#racing select").select_option("here")
+        lanes = tab.locator("#racing .lanes li[data-name]")
+        names = lanes.evaluate_all("all => all.map(one => one.dataset.name)")
+        assert sorted(names) == sorted([*BACKENDS, "this browser"])
+        assert tab.locator(".unchanged").is_hidden()
+        tab.locator("#layer-pool1").click(position={"x": 10, "y": 10})
+        tab.locator("#origin .switch").click()
+        assert tab.locator(".unchanged").is_visible()
         tab.close()
 
 

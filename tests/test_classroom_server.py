@@ -301,7 +301,13 @@ def test_engines_without_npm_are_a_sentence(run, saved, tmp_path):
 MISUSE = (
     *("--serve -o page.html", "--port 8080", "--backend numpy", "--browser-engines"),
     *("--serve --backend nonesuch", "--serve --backend numpy --backend numpy"),
-    "--serve --port 99999",
+    *(
+        "--serve --port 99999",
+        "--site --serve",
+        "--site --open",
+        "--serve --address https://a.example",
+    ),
+    *("--address lesson", "--address ftp://a.example"),
 )
 
 
@@ -310,6 +316,17 @@ def test_misuse_is_refused(run, saved, arguments):
     done = run("classroom", saved, *arguments.split())
     assert done.code == 2
     assert "Error: " in done.errors
+
+
+def test_a_site_is_a_folder_for_a_web_server(run, saved, tmp_path):
+    address = "https://a.example/lesson/"
+    done = run("classroom", saved, "--site", "-o", tmp_path / "site", "--address", address)
+    assert done.code == 0, done.errors
+    names = sorted(path.name for path in (tmp_path / "site").iterdir())
+    assert names == ["index.html", "kernels.bin", "lesson.bin", "weights.bin"]
+    (tmp_path / "file").touch()
+    refused = run("classroom", saved, "--site", "-o", tmp_path / "file")
+    assert (refused.code, refused.errors.count("\n")) == (1, 1)
 
 
 def test_without_serve_it_writes_a_page(run, saved, tmp_path):

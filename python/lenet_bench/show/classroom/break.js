@@ -1,5 +1,5 @@
 // What happens if a part of the network is broken: a map switched off, a weight of a kernel changed.
-import { element, say } from "./dom.js";
+import { element, fixed, say } from "./dom.js";
 import { KERNEL, SHAPES } from "./shapes.js";
 
 /** The parameters that make a layer, and how many of its weights each map has. */
@@ -32,6 +32,7 @@ export function breaking(root, net, changed) {
     const said = [...off.values()].map(([layer, map]) => say(`changed.off.${layer}`, { map }));
     if (edited.size) said.push(say("changed.weights", { count: edited.size }));
     root.hidden = said.length === 0;
+    document.documentElement.toggleAttribute("data-changed", said.length > 0);
     root.replaceChildren(element("b", {}, say("changed.title", { what: said.join(", ") })),
       element("button", { type: "button", id: "mend", click: mend }, say("changed.mend")));
   };
@@ -41,7 +42,7 @@ export function breaking(root, net, changed) {
     const fields = Array.from({ length: KERNEL * KERNEL }, (_, k) => {
       const index = map * KERNEL * KERNEL + k;
       return element("input", {
-        type: "number", step: "0.1", value: net.weights.conv1_weight[index].toFixed(2),
+        type: "number", step: "0.1", value: fixed(net.weights.conv1_weight[index]),
         "aria-label": say("changed.weight", { y: Math.floor(k / KERNEL), x: k % KERNEL }),
         change: (event) => {
           if (!Number.isFinite(event.target.valueAsNumber)) return;

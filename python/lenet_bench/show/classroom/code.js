@@ -1,14 +1,16 @@
 // The code of two or three APIs, stage by stage; a stage that is pointed at is lit everywhere.
-import { $, element, say, sized, spelt } from "./dom.js";
+import { keep, kept } from "./address.js";
+import { $, called, element, say, sized, spelt } from "./dom.js";
 
-const FIRST = ["onednn", "tensorflow", "keras:predict_on_batch"]; // where the result has them
+const MOST = 3; // side by side
+const FIRST = ["numpy", "keras:predict_on_batch"]; // where the result has them
 const SHOWS = { load: "image", conv1: "pool1", pool1: "pool1", conv2: "pool2", pool2: "pool2", fc1: "fc1" };
 
 export function code(root, data) {
   const known = data.backends.filter((one) => one.listing !== null);
   if (known.length === 0) {
     root.append(element("p", {}, say("code.none")));
-    return () => {};
+    return { watch: () => {}, point: () => null };
   }
   const used = new Set(data.listings.flat().flatMap((part) => part.stages));
   const stages = data.stages.filter((stage) => used.has(stage));
@@ -51,28 +53,38 @@ export function code(root, data) {
   const add = (name) => panes.append(pane(name));
   const more = element("button", { type: "button", id: "more", click: () => {
     add(known[0].name);
-    more.disabled = panes.children.length >= 3;
+    changed();
   } }, say("code.more"));
+  const changed = () => {
+    keep({ code: [...panes.querySelectorAll("select")].map((one) => one.value).join(",") });
+    more.disabled = panes.children.length >= MOST;
+  };
   root.append(element("p", { class: "soft" }, say("code.hint")), strip, panes, more);
-  const first = FIRST.filter((name) => known.some((one) => one.name === name));
-  for (const one of known) if (first.length < 2 && !first.includes(one.name)) first.push(one.name);
-  for (const name of [first[0], first.at(-1)]) add(name);
+  const asked = kept().get("code")?.split(",") ?? [];
+  const first = [...asked, ...FIRST, ...known.map((one) => one.name)]
+    .filter((name, n, all) => known.some((one) => one.name === name) && all.indexOf(name) === n);
+  for (const name of first.slice(0, Math.min(MOST, Math.max(2, asked.length)))) add(name);
+  more.disabled = panes.children.length >= MOST;
 
   function pane(name) {
     const choice = element("select", { "aria-label": say("code.choose") },
-      ...known.map((one) => element("option", { value: one.name }, say("code.option", one))));
+      ...known.map((one) => element("option", { value: one.name }, called(one))));
     choice.value = name;
     const [cost, about, listing] = [element("p", { class: "cost" }), element("p", { class: "soft" }),
       element("div", { class: "listing", tabindex: "0", role: "region" })];
     const show = () => {
       const one = known.find(({ name: given }) => given === choice.value);
-      cost.textContent = say("code.cost", { lines: one.lines, time: spelt(one.us) });
+      const listed = data.listings[one.listing].flatMap(({ numbers }) => numbers.filter(Boolean)).length;
+      cost.textContent = say("code.cost", { lines: one.lines, listed, time: spelt(one.us) });
       about.textContent = one.about;
       listing.setAttribute("aria-label", say("code.of", one));
       listing.replaceChildren(...data.listings[one.listing].map(part));
       light(held);
     };
-    choice.addEventListener("change", show);
+    choice.addEventListener("change", () => {
+      show();
+      changed();
+    });
     show();
     return element("article", {}, choice, cost, about, listing);
   }
@@ -86,10 +98,35 @@ export function code(root, data) {
       element("div", { class: "lines" }, element("pre", { class: "gutter", "aria-hidden": "true" }, numbers.join("\n")), lines));
   }
 
-  return () => {
+  const watch = () => {
     for (const [stage, canvas] of Object.entries(pictures)) {
       const drawn = $(`layer-${SHOWS[stage]}`);
       sized(canvas, drawn).drawImage(drawn, 0, 0);
     }
   };
+
+  /** Marks a line of a backend's code, or lights its stage; gives the text that it marks. */
+  function marked({ name, file, line, stage }) {
+    for (const one of panes.querySelectorAll(".here")) one.remove();
+    const listing = data.listings[known.find((one) => one.name === name)?.listing] ?? [];
+    const at = listing.findIndex((one) => (stage ? one.stages.includes(stage) : one.file === file?.replace("lenet_bench/", "") && one.numbers.includes(String(line))));
+    if (stage && held !== stage) hold(stage);
+    if (at < 0) return null;
+    const choices = [...panes.querySelectorAll("select")];
+    const choice = choices.find((one) => one.value === name) ?? choices.at(-1);
+    if (choice.value !== name) {
+      choice.value = name;
+      choice.dispatchEvent(new Event("change"));
+    }
+    const shown = choice.closest("article").querySelector(".listing");
+    const lines = shown.children[at].querySelector("pre:last-child");
+    const row = stage ? 0 : listing[at].numbers.indexOf(String(line));
+    const mark = element("i", { class: "here" });
+    const count = listing[at].numbers.length;
+    Object.assign(mark.style, { insetBlockStart: `${(100 * row) / count}%`, blockSize: `${100 / count}%` });
+    lines.parentElement.append(mark);
+    shown.scrollTop = lines.parentElement.offsetTop + (row * lines.clientHeight) / count - shown.clientHeight / 3;
+    return lines.textContent.split("\n")[row].trim();
+  }
+  return { watch, point: marked };
 }

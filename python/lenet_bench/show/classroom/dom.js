@@ -41,8 +41,14 @@ export const times = (ratio) => Number(ratio.toPrecision(2)).toLocaleString("en"
 /** What people call a backend. */
 export const called = (one) => one.human ?? one.name;
 
+/** Two digits after the point, and zero without a sign. */
+export const fixed = (value) => (Math.abs(value) < 0.005 ? "0.00" : value.toFixed(2));
+
 /** A number with its sign. */
-export const signed = (value, digits = 2) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
+export const signed = (value) => {
+  const size = fixed(Math.abs(value));
+  return size === "0.00" ? size : `${value < 0 ? "−" : "+"}${size}`;
+};
 
 /** A picture of 0 (black) to 1 (white) as it is. */
 export function paint(canvas, { width, height, channels, data }) {

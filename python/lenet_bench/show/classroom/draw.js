@@ -7,14 +7,18 @@ const FRAME_MS = 16; // of the screen: how long a drawing waits at most
 const STEP = 10; // pixels of the paper
 const LONGEST = 2048; // pixels of a photograph that the preparation sees, as of Python's
 
-/** `see` returns a sentence where there is something to say about what it saw. */
-export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, nothing }) {
+/**
+ * `see` returns a sentence where there is something to say about what it saw; `changed` gets the
+ * strokes, each time that one ends, or none where a picture lies under them.
+ */
+export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, nothing, changed }) {
   const paper = canvas.getContext("2d", { willReadFrequently: true });
   const before = []; // what stood on the paper, for undo
   let blank = true;
   let drawn = true; // by the pen alone: no picture lies under it
   const cursor = { x: canvas.width / 2, y: canvas.height / 2, down: false }; // the keyboard's pen
   let sampled = false; // whether a digit to begin with stands there
+  let strokes = []; // as they were drawn; null above a picture
   let [pen, last] = [null, null]; // the pointer that draws, and where it is
   let waiting = null; // for the next look
   let took = 0; // milliseconds of the last one: the pen comes first
@@ -32,12 +36,13 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
     tell(pen === null ? sentence : undefined); // a stroke begins as a dot
     took = performance.now() - start;
     stop();
+    if (pen === null && !cursor.down && !sampled) changed(strokes ?? []);
   };
   const tell = (sentence) => { hint.textContent = sentence ?? say("draw.hint"); };
   const keep = () => {
-    if (sampled && erasing()) [sampled, blank] = [false, false]; // it is changed, not replaced
+    if (sampled && erasing()) [sampled, blank, strokes] = [false, false, null]; // it is changed, not replaced
     else if (sampled) wipe();
-    before.push({ pixels: paper.getImageData(0, 0, canvas.width, canvas.height), blank, drawn });
+    before.push({ pixels: paper.getImageData(0, 0, canvas.width, canvas.height), blank, drawn, strokes: strokes && [...strokes] });
     if (before.length > MOST_BACK) before.shift();
     undo.disabled = false;
   };
@@ -45,10 +50,11 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
     const found = before.pop();
     undo.disabled = before.length === 0;
     if (!found) return;
+    lift();
     stop();
     paper.putImageData(found.pixels, 0, 0);
-    ({ blank, drawn } = found);
-    if (blank) { tell(); nothing(); } else look();
+    ({ blank, drawn, strokes } = found);
+    if (blank) { tell(); nothing(); changed([]); } else look();
   };
   const soon = () => {
     waiting ??= setTimeout(look, drawn ? Math.min(took, FRAME_MS) : 2 * took);
@@ -66,15 +72,23 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
       ((event.clientY - box.top) * canvas.height) / box.height,
     ];
   };
+  const begin = (from) => {
+    strokes?.push({ erases: erasing(), width: Number(width.value), points: [] });
+    last = from;
+    stroke(from);
+  };
   const stroke = (to) => {
-    const strokeStyle = erasing() ? "white" : "black";
-    Object.assign(paper, { lineWidth: Number(width.value), lineCap: "round", lineJoin: "round", strokeStyle });
-    paper.beginPath();
-    paper.moveTo(...last);
-    paper.lineTo(...to);
-    paper.stroke();
+    strokes?.at(-1).points.push([to[0] / canvas.width, to[1] / canvas.height]);
+    line(last, to, { erases: erasing(), width: Number(width.value) });
     last = to;
     soon();
+  };
+  const line = (from, to, { erases, width: lineWidth }) => {
+    Object.assign(paper, { lineWidth, lineCap: "round", lineJoin: "round", strokeStyle: erases ? "white" : "black" });
+    paper.beginPath();
+    paper.moveTo(...from);
+    paper.lineTo(...to);
+    paper.stroke();
   };
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || !event.isPrimary) return; // a right button, a second finger
@@ -82,8 +96,7 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
     event.preventDefault();
     keep();
     [pen, blank] = [event.pointerId, false];
-    last = place(event);
-    stroke(last);
+    begin(place(event));
   });
   canvas.addEventListener("pointermove", (event) => {
     if (event.pointerId !== pen) return;
@@ -96,13 +109,17 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
     soon();
   });
 
+  /** The stroke ends, if one is being drawn. */
+  const lift = () => { [pen, cursor.down] = [null, false]; };
   const start = () => {
+    lift();
     if (!blank) keep();
-    [blank, drawn] = [true, true];
+    [blank, drawn, strokes] = [true, true, []];
     stop();
     wipe();
     tell();
     nothing();
+    changed(strokes);
   };
   undo.addEventListener("click", back);
   document.addEventListener("keydown", (event) => {
@@ -124,9 +141,8 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
       if (cursor.down) {
         keep();
         blank = false;
-        last = [cursor.x, cursor.y];
-        stroke(last);
-      }
+        begin([cursor.x, cursor.y]);
+      } else soon();
     } else if (dx || dy) {
       const within = (value, most) => Math.min(Math.max(value, 0), most);
       cursor.x = within(cursor.x + dx * STEP, canvas.width);
@@ -159,11 +175,12 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
       stop();
       keep();
       wipe();
-      [blank, drawn] = [false, false];
+      [blank, drawn, strokes] = [false, false, null];
       const fit = Math.min(canvas.width / columns, canvas.height / rows);
       const [w, h] = [columns * fit, rows * fit];
       paper.drawImage(bitmap, (canvas.width - w) / 2, (canvas.height - h) / 2, w, h);
       const sentence = see(whole.getImageData(0, 0, columns, rows).data, columns, rows);
+      changed([]);
       tell([more.length && say("draw.several", { count: more.length + 1 }), sentence].filter(Boolean).join(" ") || undefined);
     } catch (error) {
       if (!(error instanceof DOMException)) throw error;
@@ -182,16 +199,23 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
   });
   wipe();
 
-  /** A digit to begin with, of lines of points from 0 to 1: the first stroke takes it away. */
-  const sample = (lines) => {
-    for (const line of lines) {
-      const [from, ...points] = line.map(([x, y]) => [x * canvas.width, y * canvas.height]);
-      last = from;
-      points.forEach(stroke);
+  const draw = (given) => {
+    for (const { points, ...kind } of given) {
+      const all = points.map(([x, y]) => [x * canvas.width, y * canvas.height]);
+      all.forEach((to, n) => line(all[Math.max(0, n - 1)], to, kind));
     }
     look();
+  };
+  /** A digit to begin with: the first stroke takes it away. */
+  const sample = (given) => {
     sampled = true;
+    draw(given);
     tell(say("draw.sample"));
   };
-  return { sample };
+  /** A drawing as it was kept. */
+  const restore = (given) => {
+    [blank, strokes] = [false, given];
+    draw(given);
+  };
+  return { sample, restore };
 }

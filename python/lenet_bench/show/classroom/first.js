@@ -2,7 +2,7 @@
 import { called, element, say, spelt, times } from "./dom.js";
 
 /** A three, as a pen writes it: two arcs of points from 0 to 1. */
-export const SAMPLE = [[...arc(0.47, 0.31, 0.16, -2.7, 1.4), ...arc(0.46, 0.65, 0.2, -1.4, 2.7)]];
+export const SAMPLE = [{ erases: false, width: 18, points: [...arc(0.47, 0.31, 0.16, -2.7, 1.4), ...arc(0.46, 0.65, 0.2, -1.4, 2.7)] }];
 
 function arc(x, y, radius, from, to) {
   return Array.from({ length: 24 }, (_, n) => {
@@ -11,15 +11,15 @@ function arc(x, y, radius, from, to) {
   });
 }
 
-/** The headline: the fastest and the slowest of the story. */
+/** The headline: the fastest and the slowest of the story, whose names wait for the guess. */
 export function headline(root, data) {
   const story = data.backends.filter((one) => data.story.includes(one.name));
   const [first, last] = [story[0], story.at(-1)];
   if (story.length < 2) return;
+  const said = { least: spelt(first.us), first: called(first), most: spelt(last.us), last: called(last), times: times(last.us / first.us) };
   root.append(
-    element("p", { class: "headline" }, say("first.headline", {
-      least: spelt(first.us), first: called(first), most: spelt(last.us), last: called(last), times: times(last.us / first.us),
-    })),
+    element("p", { class: "headline" }, say("first.headline", said), " ",
+      element("span", { class: "named" }, say("first.named", said))),
     element("p", { class: "soft" }, say("first.why")),
   );
 }

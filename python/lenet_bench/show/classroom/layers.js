@@ -1,5 +1,5 @@
 // Every layer of the network as it is, and the way back from a number to what it was made of.
-import { element, paint, paintMaps, say } from "./dom.js";
+import { element, fixed, paint, paintMaps, say } from "./dom.js";
 import { outlined } from "./marks.js";
 import { origin } from "./origin.js";
 import { COUNTS, SHAPES, cell, under } from "./shapes.js";
@@ -17,9 +17,15 @@ export function layers(root, panel, weights, controls = () => []) {
   const [pictures, outlines, values] = [{}, {}, {}];
   const outputs = [];
 
-  const follow = (layer, index) => {
+  const slideTo = (layer, index) => {
     focus = { layer, index };
     show();
+  };
+  /** Each step begins at the top: of the panel, and of the section where the maps are off the screen. */
+  const follow = (layer, index) => {
+    slideTo(layer, index);
+    panel.scrollTop = 0;
+    if (root.getBoundingClientRect().top < 0) root.closest("section").scrollIntoView();
   };
   const close = () => {
     stop();
@@ -40,7 +46,7 @@ export function layers(root, panel, weights, controls = () => []) {
     }
     const places = SHAPES[focus.layer].side ** 2;
     const first = focus.index - (focus.index % places);
-    const on = () => follow(focus.layer, first + ((focus.index + 1) % places));
+    const on = () => slideTo(focus.layer, first + ((focus.index + 1) % places));
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return on();
     let left = places;
     sliding = setInterval(() => {
@@ -52,7 +58,7 @@ export function layers(root, panel, weights, controls = () => []) {
   };
   const spell = (layer, index) => {
     values[layer].textContent = seen && index !== null
-      ? say(`network.value.${layer}`, { ...cell(layer, index), value: seen[layer][index].toFixed(2) }) : "";
+      ? say(`network.value.${layer}`, { ...cell(layer, index), value: fixed(seen[layer][index]) }) : "";
   };
 
   for (const layer of Object.keys(SHAPES)) {
@@ -78,6 +84,7 @@ export function layers(root, panel, weights, controls = () => []) {
     root.append(element("figure", { id: `map-${layer}`, "data-stage": SHAPES[layer].stages }, frame,
       element("figcaption", {}, say(`network.layers.${layer}`), " ", values[layer])));
   }
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && focus) close(); });
   const bars = element("div", { id: "outputs" });
   for (let digit = 0; digit < 10; digit++) {
     const bar = element("i");

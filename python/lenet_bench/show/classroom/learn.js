@@ -18,13 +18,12 @@ export function learn(root, learnt) {
       element("figure", {}, curve(learnt, percent), element("figcaption", {}, say("learn.curve", values))),
       element("div", {}, element("p", { class: "outcome" }, say("learn.wrong", values)),
         ...(learnt.pairs.length ? [confusions(learnt.pairs)] : []))));
-  if (!learnt.wrong.length) return root.append(element("p", { class: "soft" }, say("learn.noImages")));
   root.append(element("p", {}, say("learn.each")), element("ul", { class: "wrong" }, ...learnt.wrong.map((one) => {
     const canvas = element("canvas", { "aria-hidden": "true" });
     const ink = Uint8Array.from(atob(one.pixels), (letter) => letter.charCodeAt(0));
     paint(canvas, { width: 28, height: 28, channels: 1, data: Float32Array.from(ink, (value) => 1 - value / 255) });
     return element("li", {}, canvas, say("learn.one", one));
-  })));
+  })), element("p", { class: "soft" }, learnt.notice));
 }
 
 /** How often which digit is read as which: a row for each digit, a column for each answer. */

@@ -29,12 +29,9 @@ _QUANTILES = np.linspace(0.025, 0.975, 39)  # of a backend's calls: the race dra
 
 
 def lesson(
-    results: Sequence[tuple[str, Result]], wrong: Sequence[dict[str, Any]] = ()
+    results: Sequence[tuple[str, Result]],
 ) -> dict[str, Any]:
-    """The backends of the first result; the others may add the parts of a call.
-
-    `wrong` are the test images that the network reads wrongly, where MNIST is here.
-    """
+    """The backends of the first result; the others may add the parts of a call."""
     run = as_run(*results[0])
     rows = [*run.rows, *run.reduced]
     if not rows:
@@ -53,7 +50,7 @@ def lesson(
         "story": in_story,
         "racing": sorted({*in_story, *fastest.values()}),
         "listings": [_listing(group) for group in listings],
-        "learnt": learnt(wrong),
+        "learnt": learnt(),
         "networks": networks([result for _, result in results]),
     }
 

@@ -11,7 +11,7 @@ export function live(root, { token, weights, onAnswer = () => {} }) {
   const bodies = { browser: body("browser"), machine: body("machine") };
   const summary = element("p", { class: "live-summary", "aria-live": "polite" });
   const heads = ["backend", "digit", "time", "times"].map((key) => element("th", { scope: "col" }, say(`live.${key}`)));
-  root.append(summary, element("table", { class: "live" },
+  root.append(element("p", { class: "alarm unchanged" }, say("live.unchanged")), summary, element("table", { class: "live" },
     element("caption", {}, say("live.caption")),
     element("thead", {}, element("tr", {}, ...heads, element("th", { "aria-hidden": "true" }, say("live.scale")))),
     bodies.browser, bodies.machine));

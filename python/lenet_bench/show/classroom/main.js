@@ -7,21 +7,42 @@ import { layers } from "./layers.js";
 import { guess } from "./guess.js";
 import { race } from "./race.js";
 import { many } from "./many.js";
+import { open } from "./opened.js";
 import { learn } from "./learn.js";
 import { teach } from "./teach.js";
 import { who } from "./who.js";
 import { code } from "./code.js";
 import { live } from "./live.js";
 import { SAMPLE, headline, legend } from "./first.js";
+import { keep, kept, readStrokes, spellStrokes } from "./address.js";
 import { $, element, paint, say, speakAll, spelt } from "./dom.js";
 
+/** What the page holds of that name, or else its server. */
 async function unpacked(id) {
-  const bytes = Uint8Array.from(atob($(id).textContent), (letter) => letter.charCodeAt(0));
+  const held = $(id).textContent;
+  const bytes = held ? Uint8Array.from(atob(held), (letter) => letter.charCodeAt(0)) : await loaded(`${id}.bin`);
   $(id).remove();
   if (!globalThis.DecompressionStream) return inflate(bytes); // before 2023
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
+
+async function loaded(file) {
+  const answer = await fetch(file).catch(() => null);
+  if (!answer?.ok) throw new Unloaded(say("unloaded", { file }));
+  const parts = [];
+  let count = 0;
+  const reader = answer.body.getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    parts.push(part.value);
+    count += part.value.length;
+    $("took").textContent = say("loading", { file, kilobytes: Math.round(count / 1000) });
+  }
+  $("took").textContent = "";
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+
+class Unloaded extends Error {}
 
 /** Drawn where somebody looks at them: all of them take as long as the answer. */
 function showSteps(steps) {
@@ -49,8 +70,11 @@ function themes() {
 async function start() {
   speakAll();
   themes();
-  const [lesson, weights, kernels] = await Promise.all(["lesson", "weights", "kernels"].map(unpacked));
-  const data = JSON.parse(new TextDecoder().decode(lesson));
+  const data = JSON.parse(new TextDecoder().decode(await unpacked("lesson")));
+  const track = race($("racing"), data);
+  const panes = code($("coding"), data);
+  shown(data, track, panes); // by thirty phones on one access point, long before the weights are there
+  const [weights, kernels] = await Promise.all(["weights", "kernels"].map(unpacked));
   const net = await engine(kernels, weights);
   let [last, image] = [[], null];
   const controls = breaking($("changes"), net, () => { if (image) answered(image, last); });
@@ -82,28 +106,35 @@ async function start() {
     answered(steps.at(-1).picture.data, steps);
     return side && say(`draw.more.${side}`);
   };
-  headline($("headline"), data);
-  legend($("legend"));
-  const paper = pad({ canvas: $("draw"), at: $("at"), erase: $("erase"), clear: $("clear"), undo: $("undo"), width: $("width"), file: $("picture"), hint: $("hint"), see, nothing });
-  const track = race($("racing"), data);
-  guess($("guessing"), data, (what, names) => {
-    document.documentElement.dataset.guessed = `${document.documentElement.dataset.guessed ?? ""} ${what}`;
-    if (what === "time") track.expect(names);
-  });
-  who($("callers"), data);
-  learn($("learned"), data.learnt);
-  many($("amounts"), data);
-  watchers.push(code($("coding"), data));
+  const paper = pad({ canvas: $("draw"), at: $("at"), erase: $("erase"), clear: $("clear"), undo: $("undo"), width: $("width"), file: $("picture"), hint: $("hint"), see, nothing, changed: (strokes) => keep({ drawing: spellStrokes(strokes) }) });
+  watchers.push(panes.watch);
   if (data.served) {
     const token = new URLSearchParams(location.search).get("token");
     for (const id of ["live", "live-link"]) $(id).hidden = false;
     const table = live($("living"), { token, weights: net.weights, onAnswer: track.answered });
     watchers.push((seen) => (seen ? table.ask(seen.image) : table.forget()));
   }
-  paper.sample(SAMPLE); // which all of the page answers
+  const strokes = readStrokes(kept().get("drawing") ?? "");
+  if (strokes.length) paper.restore(strokes); // which all of the page answers
+  else paper.sample(SAMPLE);
   method(data, net, track);
-  teach(data);
   document.documentElement.dataset.ready = "";
+}
+
+/** All that needs no network. */
+function shown(data, track, panes) {
+  const page = document.documentElement;
+  headline($("headline"), data);
+  legend($("legend"));
+  guess($("guessing"), data, (what, names) => {
+    page.dataset.guessed = `${page.dataset.guessed ?? ""} ${what}`;
+    if (what === "time") track.expect(names);
+  });
+  who($("callers"), data);
+  learn($("learned"), data.learnt);
+  many($("amounts"), data);
+  open($("opened"), data.opened, panes.point);
+  teach(data);
 }
 
 function method(data, net, track) {
@@ -113,7 +144,7 @@ function method(data, net, track) {
   const measure = () => idle(() => {
     const us = net.microseconds();
     here.textContent = say("method.here", { time: spelt(us) });
-    track.join(say("race.browser"), us);
+    track.inBrowser(us);
   });
   again.addEventListener("click", measure);
   const elsewhere = [...new Set(data.backends.map((one) => one.apart_on).filter(Boolean))];
@@ -128,6 +159,6 @@ function method(data, net, track) {
 }
 
 start().catch((error) => {
-  $("main").prepend(element("p", { class: "alarm", role: "alert" }, say("broken")));
+  $("main").prepend(element("p", { class: "alarm", role: "alert" }, error instanceof Unloaded ? error.message : say("broken")));
   throw error;
 });

@@ -10,13 +10,16 @@ from ...results import Result
 from ...results.sizes import by_api, sized
 from ..figures.records import brief, rounded
 from ..sentences import processor
+from .names import called
 
 _SHIPPED = Path(__file__).parent / "networks.json"
+#: What people have heard of, beside the page's own network; strings.js says what each is.
+_TAUGHT = ("lenet", "alexnet", "googlenet", "resnet50", "vgg16")
 
 
 def networks(results: Sequence[Result]) -> dict[str, Any] | None:
     """Of these results, where they are of several networks; else the published figures."""
-    found = by_api(sized(results))
+    found = [one for one in by_api(sized(results)) if one[1].network in _TAUGHT]
     if not found:
         return json.loads(_SHIPPED.read_text("utf-8")) if _SHIPPED.exists() else None
     return {
@@ -29,6 +32,7 @@ def networks(results: Sequence[Result]) -> dict[str, Any] | None:
                     rounded(
                         {
                             "api": api,
+                            "call": called(one.name)["human"],
                             "us": one.us,
                             "ratio": one.ratio,
                             "low": one.low,

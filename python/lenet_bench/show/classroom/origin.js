@@ -1,5 +1,5 @@
 // Where a number comes from: the window that it saw, the kernel that weighed it, and their sum.
-import { element, largest, paintMaps, say, signed } from "./dom.js";
+import { element, fixed, largest, paintMaps, say, signed } from "./dom.js";
 import { KERNEL, SHAPES, box, cell } from "./shapes.js";
 
 const POOL1 = 12;
@@ -49,25 +49,25 @@ export function origin(panel, { layer, index, seen, weights, follow, close, slid
   const found = terms(layer, index, seen, weights);
   const value = seen[layer][index];
   const inMap = SHAPES[layer] ? cell(layer, index) : { index };
-  const parts = [element("h3", {}, say(`origin.${layer}`, { ...inMap, value: value.toFixed(2) }))];
+  const back = layer === "pool1" ? [] : [strongest(layer === "pool2" ? inMaps(found) : found, seen, follow)];
+  const parts = [element("h3", {}, say(`origin.${layer}`, { ...inMap, value: fixed(value) })), ...back];
   const marks = SHAPES[layer] ? { [layer]: [[...box(layer, inMap.map, inMap.y, inMap.x), "own"]] } : {};
   if (layer === "fc2" || layer === "fc1") {
     parts.push(element("p", {}, say("origin.dense", {
-      count: found.products.length, bias: signed(found.bias), sum: found.sum.toFixed(2),
+      count: found.products.length, bias: signed(found.bias), sum: fixed(found.sum),
     })));
     if (layer === "fc1" && found.sum < 0) parts.push(element("p", {}, say("origin.relu")));
+    parts.push(products(found, found.from));
     if (layer === "fc2") parts.push(softmaxTable(seen, index));
-    parts.push(products(found, found.from), strongest(found, seen, follow));
   } else {
     parts.push(element("p", {}, say("origin.pool", {
-      sums: found.sums.map((one) => one.toFixed(2)).join(", "), y: found.y, x: found.x,
+      sums: found.sums.map(fixed).join(", "), y: found.y, x: found.x,
     })));
     parts.push(element("p", {}, say("origin.conv", {
-      count: found.products.length, bias: signed(found.bias), sum: found.sum.toFixed(2),
+      count: found.products.length, bias: signed(found.bias), sum: fixed(found.sum),
     })));
     parts.push(windows(found));
     parts.push(element("button", { type: "button", id: "slide", click: slide }, say(moves ? "origin.stop" : "origin.slide")));
-    if (layer === "pool2") parts.push(strongest(inMaps(found), seen, follow));
     const maps = found.from === "pool1" ? 20 : 1;
     marks[found.from] = Array.from({ length: maps }, (_, map) => box(found.from, map, found.y, found.x, KERNEL));
   }
@@ -83,7 +83,7 @@ function softmaxTable(seen, index) {
   const powers = [...seen.fc2].map(Math.exp);
   const sum = powers.reduce((total, power) => total + power, 0);
   const heads = ["digit", "output", "power", "share"].map((name) => element("th", { scope: "col" }, say(`origin.softmax.${name}`)));
-  const spelled = (power) => (power >= 1e4 || power < 0.01 ? power.toExponential(0) : power.toFixed(power < 10 ? 2 : 0));
+  const spelled = (power) => power.toLocaleString("en", { maximumSignificantDigits: 2 });
   return element("table", { class: "softmax" }, element("caption", {}, say("origin.softmax.title")),
     element("thead", {}, element("tr", {}, ...heads)),
     element("tbody", {}, ...powers.map((power, digit) => element("tr", { class: digit === index ? "own" : undefined },

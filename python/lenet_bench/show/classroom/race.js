@@ -4,15 +4,18 @@ import { called, element, say, spelt } from "./dom.js";
 const HEAT_MS = 5000; // in which a bar crosses the axis
 const ROOM = 0.55; // of the axis: a bar shorter than this has words beside it too
 const FAR = 5; // times as long as the call before it: such a call runs in the second heat
+const MOST = 12; // who may race
 const KINDS = ["preparing", "handing over", "mathematics", "unexplained", "unknown"];
 const UNKNOWN = [{ kind: "unknown", share: 1, of: [] }];
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function race(root, data) {
-  const racing = new Set(data.racing);
-  const usual = data.backends.filter((one) => racing.has(one.name));
-  const left = new Set(usual.length < 2 ? data.backends.slice(8) : data.backends.filter((one) => !racing.has(one.name)));
+  const racing = data.backends.filter((one) => data.racing.includes(one.name));
+  const others = data.backends.filter((one) => !data.racing.includes(one.name));
+  const offered = [...racing, ...others].slice(0, Math.max(MOST, racing.length));
+  const left = new Set(racing.length < 2 ? offered.slice(8) : offered.filter((one) => others.includes(one)));
   const joined = new Map(); // by name, those that were timed here
+  let browser = null;
   let expected = []; // the names in the order that was guessed
   let latest = 0; // the number of the race that may be shown
   let [cars, axis, second] = [[], 1, false];
@@ -21,12 +24,16 @@ export function race(root, data) {
   const start = element("button", { type: "button", id: "start", class: "main", click: () => begin() }, say("race.start"));
   const skip = element("button", { type: "button", id: "finish", click: () => finish() }, say("race.finish"));
   const [hint, lanes, outcome] = [element("p", { class: "soft" }), element("ol", { class: "lanes" }), element("div", { class: "outcome", "aria-live": "polite" })];
+  const whole = element("div"); // the call that leaves the axis, on one of its own
   const boxes = element("div", { class: "picker" });
   const key = element("p", { class: "key" });
-  root.append(hint, element("div", { class: "buttons" }, start, skip, clock), lanes, outcome, key,
+  const place = element("select", { hidden: true, "aria-label": say("race.place"), change: () => { pick(); lay(); } },
+    element("option", { value: "" }, data.machine), element("option", { value: "here" }, say("race.here")));
+  root.append(element("div", { class: "buttons" }, start, skip, place, clock), outcome, lanes, whole, hint, key,
     element("details", {}, element("summary", {}, say("race.choose")), boxes));
 
-  const known = () => [...data.backends, ...joined.values()];
+  /** Of one machine: the published one, or this computer; the browser races on both. */
+  const known = () => [...(place.value ? joined.values() : offered), ...(browser ? [browser] : [])];
   function pick() {
     boxes.replaceChildren(...known().map((one) => {
       const box = element("input", { type: "checkbox", value: one.name, change: () => {
@@ -34,18 +41,19 @@ export function race(root, data) {
         lay();
       } });
       box.checked = !left.has(one);
-      return element("label", {}, box, ` ${one.name}`);
+      return element("label", {}, box, ` ${called(one)}`);
     }));
   }
 
-  /** New calls at the start, the fastest on top; the axis holds any call of the first heat. */
+  /** New calls at the start, the fastest on top; the axis holds any measured call of the first heat. */
   function lay() {
     latest += 1;
     second = false;
     const chosen = known().filter((one) => !left.has(one)).sort((a, b) => a.us - b.us);
-    const far = chosen.findIndex((one, n) => n > 1 && one.us > FAR * chosen[n - 1].us);
-    const first = far < 0 ? chosen : chosen.slice(0, far);
-    axis = 1.05 * Math.max(...first.map((one) => one.quantiles.at(-1)), 1e-3);
+    const timed = chosen.filter((one) => one !== browser || chosen.length === 1);
+    const far = timed.find((one, n) => n > 1 && one.us > FAR * timed[n - 1].us);
+    const first = chosen.filter((one) => !far || one.us < far.us);
+    axis = 1.05 * Math.max(...timed.filter((one) => first.includes(one)).map((one) => one.quantiles.at(-1)), 1e-3);
     const places = expected.map((name) => chosen.find((one) => one.name === name)).filter(Boolean);
     const ranked = [...places].sort((a, b) => a.us - b.us);
     cars = chosen.map((one) => lane(one, !first.includes(one), ranked[places.indexOf(one)]));
@@ -53,10 +61,15 @@ export function race(root, data) {
     const shown = new Set(cars.flatMap(({ parts }) => parts.map((part) => part.kind)));
     key.replaceChildren(...KINDS.filter((kind) => shown.has(kind)).map((kind) => meaning(kind, kind)),
       ...(ranked.length ? [meaning("ghost", "ghost")] : []));
-    hint.textContent = say("race.hint", { ...data, slower: rounded((1000 * HEAT_MS) / axis) });
+    hint.textContent = say(place.value ? "race.hintHere" : "race.hint", { ...data, slower: rounded((1000 * HEAT_MS) / axis) });
     start.textContent = say("race.start");
-    outcome.replaceChildren();
+    clear();
     show(0);
+  }
+
+  function clear() {
+    outcome.replaceChildren();
+    whole.replaceChildren();
   }
 
   function lane(one, late, ghostOf) {
@@ -108,7 +121,8 @@ export function race(root, data) {
     const early = cars.filter((car) => !car.late).sort((a, b) => a.us - b.us);
     const [first, last] = [early[0], early.at(-1)];
     if (second) {
-      outcome.replaceChildren(...late.flatMap((car) => away(car, cars[0].one)));
+      clear();
+      late.forEach((car) => away(car, cars[0].one));
       start.textContent = say("race.again");
       return;
     }
@@ -125,8 +139,8 @@ export function race(root, data) {
     const seconds = (us / axis) * (HEAT_MS / 1000);
     const wait = seconds < 90 ? say("race.seconds", { count: Math.round(seconds) }) : say("race.minutes", { count: Math.round(seconds / 60) });
     const said = { name: called(one), time: spelt(one.us), times, screens, first: called(fastest), wait };
-    return [element("p", { class: "factor" }, say("race.factor", { times })), element("p", {}, say("race.left", said)),
-      element("p", {}, say("race.whole", said)), element("div", { class: "lane" }, stack(parts, us))];
+    outcome.append(element("p", { class: "factor" }, say("race.factor", { times })), element("p", {}, say("race.left", said)));
+    whole.append(element("p", {}, say("race.whole", said)), element("div", { class: "lane" }, stack(parts, us)));
   }
 
   function begin() {
@@ -134,7 +148,7 @@ export function race(root, data) {
       second = true;
       latest += 1;
     } else lay();
-    outcome.replaceChildren();
+    clear();
     if (CALM.matches) return show(Infinity);
     const [mine, from] = [latest, performance.now()];
     const frame = (now) => {
@@ -150,19 +164,24 @@ export function race(root, data) {
     show(Infinity);
   }
 
-  /** One more who races, or a newer time of it; a race that has begun is not disturbed. */
-  function join(name, us) {
-    const one = joined.get(name);
-    if (one) Object.assign(one, { us, quantiles: [us] });
-    else joined.set(name, { name, us, quantiles: [us] });
-    if (!one) pick();
+  /** A newer time of one that is timed here; a race that has begun is not disturbed. */
+  function took(one, us) {
+    Object.assign(one, { us, quantiles: [us] });
+    pick();
     if (root.dataset.state === "ready") lay();
+  }
+  function answered({ name, us }) {
+    if (!us) return;
+    const { human } = data.backends.find((one) => one.name === name) ?? {};
+    if (!joined.has(name)) joined.set(name, { name, human });
+    place.hidden = false;
+    took(joined.get(name), us);
   }
   pick();
   lay();
   return {
-    join,
-    answered: (answer) => { if (answer.us) join(say("race.live", answer), answer.us); },
+    answered,
+    inBrowser: (us) => took((browser ??= { name: say("race.browser") }), us),
     expect: (names) => { expected = names; lay(); },
   };
 }

@@ -1,37 +1,68 @@
 // The lesson: one step a screen with its question, its time and what to find; and a worksheet to print.
-import { $, called, element, say } from "./dom.js";
-import { strings } from "./strings.js";
+import { keep, kept } from "./address.js";
+import { $, called, element, say, spelt } from "./dom.js";
+import { filled, strings } from "./strings.js";
 
-/** Each step shows one section of the page, so many minutes. */
+/** Each step shows one section of the page, so many minutes; a lesson of 45 minutes leaves the long ones out. */
 export const STEPS = [
-  ["draw", "network", 8], ["follow", "network", 9], ["learn", "learn", 7], ["guess", "guess", 7],
-  ["race", "race", 9], ["many", "many", 8], ["code", "code", 7], ["exit", "worksheet", 5],
+  { key: "draw", section: "network", minutes: 5 }, { key: "follow", section: "network", minutes: 7 },
+  { key: "learn", section: "learn", minutes: 5, long: true }, { key: "guess", section: "guess", minutes: 5 },
+  { key: "race", section: "race", minutes: 7 }, { key: "open", section: "open", minutes: 8 },
+  { key: "many", section: "many", minutes: 6 }, { key: "code", section: "code", minutes: 5, long: true },
+  { key: "live", section: "race", minutes: 4, long: true, served: true }, { key: "exit", section: "worksheet", minutes: 4 },
 ];
+const LONG = 60;
+const SHORT = 45;
+const FORWARD = ["PageDown", "ArrowRight"]; // of a clicker, too
+const BACK = ["PageUp", "ArrowLeft"];
 
 export function teach(data) {
   const page = document.documentElement;
-  let now = 0;
+  let [steps, lasts, now] = [[], LONG, 0];
   let [left, ticking] = [0, null]; // seconds of this step, and its clock
   const button = (id, click) => element("button", { type: "button", id, click }, say(`teach.${id}`));
-  const [step, question, answer] = [element("p", { id: "step" }), element("h2", { id: "question", tabindex: "-1" }), element("div", { id: "found", hidden: true })];
+  const [step, question, answer] = [element("p", { id: "step" }), element("h1", { id: "question", tabindex: "-1" }), element("div", { id: "found", hidden: true })];
   const timer = element("button", { type: "button", id: "timer", click: () => (ticking ? stop() : run()) });
   const reveal = button("reveal", () => { answer.hidden = false; reveal.disabled = true; });
   const [back, next] = [button("back", () => go(now - 1)), button("forward", () => go(now + 1))];
   $("teaching").append(
-    element("div", { class: "buttons" }, step, timer, reveal, back, next, button("leave", leave)),
+    element("div", { class: "buttons" }, step, timer, reveal, back, next, ...address(data), button("leave", leave)),
     question, answer);
-  $("teach").addEventListener("click", () => { page.classList.add("teaching"); go(0); });
+  $("teach").addEventListener("click", () => begin(LONG));
+  $("teach-short").addEventListener("click", () => begin(SHORT));
+  addEventListener("keydown", (event) => {
+    const to = now + FORWARD.includes(event.key) - BACK.includes(event.key);
+    const taken = event.key.startsWith("Arrow") ? "input, select, canvas, .listing, dialog" : "#layers canvas, .listing, dialog";
+    if (!page.classList.contains("teaching") || event.ctrlKey || event.metaKey || event.altKey || event.target.closest(taken) || !steps[to] || to === now) return;
+    event.preventDefault();
+    go(to);
+  });
+  addEventListener("hashchange", resume);
 
+  /** Where the address names a step, the lesson goes on there. */
+  function resume() {
+    if (!location.hash.includes("=")) return; // an anchor
+    const at = Number(kept().get("step"));
+    if (at >= 1) begin(kept().get("minutes") === String(SHORT) ? SHORT : LONG, Math.floor(at) - 1);
+  }
+  function begin(minutes, at = 0) {
+    lasts = minutes;
+    steps = STEPS.filter((one) => (minutes === LONG || !one.long) && (data.served || !one.served));
+    page.classList.add("teaching");
+    go(Math.min(at, steps.length - 1));
+  }
   function go(to) {
     now = to;
-    const [key, section, minutes] = STEPS[now];
+    const { key, section, minutes } = steps[now];
     page.dataset.step = key;
+    keep({ step: now + 1, minutes: lasts });
     for (const one of $("main").querySelectorAll(":scope > section")) one.classList.toggle("current", one.id === section);
-    step.textContent = say("teach.step", { number: now + 1, count: STEPS.length, title: say(`teach.steps.${key}.title`) });
+    const before = steps.slice(0, now).reduce((sum, one) => sum + one.minutes, 0);
+    step.textContent = say("teach.step", { number: now + 1, count: steps.length, title: say(`teach.steps.${key}.title`), before, lasts });
     question.textContent = say(`teach.steps.${key}.question`);
-    answer.replaceChildren(...strings.teach.steps[key].answer.map((text) => element("p", {}, text)));
+    answer.replaceChildren(...answers(key, data).map((text) => element("p", {}, text)));
     [answer.hidden, reveal.disabled] = [true, false];
-    [back.disabled, next.disabled] = [now === 0, now === STEPS.length - 1];
+    [back.disabled, next.disabled] = [now === 0, now === steps.length - 1];
     stop();
     left = 60 * minutes;
     tell();
@@ -56,9 +87,31 @@ export function teach(data) {
     stop();
     page.classList.remove("teaching");
     delete page.dataset.step;
+    keep({ step: null, minutes: null });
     $("teach").focus();
   }
   worksheet($("sheet"), data);
+  resume();
+}
+
+/** What there is to find, in the figures of the slowest call of the story and of the one before it. */
+function answers(key, { backends, story }) {
+  const [quick, slow] = backends.filter((one) => story.includes(one.name)).slice(-2);
+  const known = strings.teach.steps[key].answer.filter((text) => slow || !text.includes("{"));
+  return known.map((text) => (slow ? filled(text, {
+    slow: called(slow), slowAll: spelt(1000 * slow.us), slowShare: Number((slow.us / 1e4).toPrecision(2)),
+    quick: called(quick), quickAll: spelt(1000 * quick.us),
+  }) : text));
+}
+
+/** A button that shows the page's address and its QR code, where the page knows its address. */
+function address({ address: given }) {
+  if (!given) return [];
+  const image = element("img", { src: given.image, alt: say("teach.code", given) });
+  const dialog = element("dialog", { id: "address" }, image, element("p", {}, element("a", { href: given.url }, given.url)),
+    element("form", { method: "dialog" }, element("button", {}, say("teach.shut"))));
+  $("teaching").after(dialog);
+  return [element("button", { type: "button", id: "share", click: () => dialog.showModal() }, say("teach.share"))];
 }
 
 /** The questions with room to write, a table for the guesses, and the exit question. */
@@ -71,10 +124,11 @@ function worksheet(root, data) {
   } }, say("teach.print"));
   addEventListener("afterprint", () => document.documentElement.classList.remove("printing"));
   const heads = ["api", "place", "lines", "time"].map((key) => element("th", { scope: "col" }, say(`teach.${key}`)));
-  root.append(print, element("p", { class: "name" }, say("teach.name")),
-    element("ol", {}, ...STEPS.filter(([key]) => key !== "exit").map(([key]) => element("li", {}, say(`teach.steps.${key}.question`),
+  const asked = STEPS.filter((one) => one.key !== "exit" && !one.served);
+  root.append(print, element("p", { class: "name" }, element("b", {}, say("title")), element("span", {}, say("teach.name"))),
+    element("ol", {}, ...asked.map(({ key }) => element("li", {}, say(`teach.steps.${key}.question`),
       key === "guess" ? element("table", {}, element("thead", {}, element("tr", {}, ...heads)),
         element("tbody", {}, ...shuffled.map((one) => element("tr", {}, element("th", { scope: "row" }, called(one)), ...Array.from({ length: 3 }, () => element("td"))))))
         : element("div", { class: "write" })))),
-    element("h3", {}, say("teach.exit")), element("p", {}, say("teach.exitQuestion")), element("div", { class: "write long" }));
+    element("div", { class: "exit" }, element("h3", {}, say("teach.steps.exit.title")), element("p", {}, say("teach.steps.exit.question")), element("div", { class: "write long" })));
 }

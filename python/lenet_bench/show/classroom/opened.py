@@ -1,0 +1,14 @@
+"""One recorded call of Keras and one of oneDNN as spans in time, which bench/opened.py wrote."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+#: Where the recording lies; its format is that of `Opened` in bench/opened.py.
+RECORDED = Path(__file__).parent / "opened.json"
+
+
+def opened() -> dict[str, Any]:
+    """The recording."""
+    found: dict[str, Any] = json.loads(RECORDED.read_text("utf-8"))
+    return found
