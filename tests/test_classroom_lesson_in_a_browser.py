@@ -1,6 +1,5 @@
 """The classroom's first screen, its 1,000 images and its lesson, in a real browser."""
 
-import json
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -350,13 +349,6 @@ def test_the_page_says_how_often_the_network_is_wrong(see):
     wrong = int(kept["test_images"]) - int(kept["test_correct"])
     said = see().locator("#learned").inner_text()
     assert f"Of 10,000 test images it reads {wrong} wrongly" in said
-
-
-def test_the_page_counts_which_digits_are_read_as_which(see):
-    tab = see()
-    for label, answer, count in json.loads(read_weights().metadata["test_wrong"]):
-        row = tab.locator(".confusions tbody tr").nth(label)
-        assert row.locator("td").nth(answer).inner_text() == str(count)
 
 
 def test_the_wrong_images_are_drawn_with_their_notice(see):

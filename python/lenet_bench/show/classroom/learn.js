@@ -13,28 +13,15 @@ export function learn(root, learnt) {
     epochs, wrong, percent: percent(wrong / learnt.test_images), images: learnt.test_images.toLocaleString("en"), held: learnt.validation_images.toLocaleString("en"),
     first: percent(learnt.wrong_by_epoch[0]), chosen: learnt.chosen_epoch, batch: learnt.batch,
   };
-  root.append(element("p", {}, say("learn.how", values)),
-    element("div", { class: "two" },
-      element("figure", {}, curve(learnt, percent), element("figcaption", {}, say("learn.curve", values))),
-      element("div", {}, element("p", { class: "outcome" }, say("learn.wrong", values)),
-        ...(learnt.pairs.length ? [confusions(learnt.pairs)] : []))));
-  root.append(element("p", {}, say("learn.each")), element("ul", { class: "wrong" }, ...learnt.wrong.map((one) => {
-    const canvas = element("canvas", { "aria-hidden": "true" });
-    const ink = Uint8Array.from(atob(one.pixels), (letter) => letter.charCodeAt(0));
-    paint(canvas, { width: 28, height: 28, channels: 1, data: Float32Array.from(ink, (value) => 1 - value / 255) });
-    return element("li", {}, canvas, say("learn.one", one));
-  })), element("p", { class: "soft" }, learnt.notice));
-}
-
-/** How often which digit is read as which: a row for each digit, a column for each answer. */
-function confusions(pairs) {
-  const digits = Array.from({ length: 10 }, (_, digit) => digit);
-  const count = (label, answer) => pairs.find((one) => one[0] === label && one[1] === answer)?.[2];
-  return element("table", { class: "confusions" }, element("caption", {}, say("learn.pairs")),
-    element("thead", {}, element("tr", {}, element("td"),
-      ...digits.map((digit) => element("th", { scope: "col" }, String(digit))))),
-    element("tbody", {}, ...digits.map((label) => element("tr", {}, element("th", { scope: "row" }, String(label)),
-      ...digits.map((answer) => element("td", { class: label === answer ? "right" : undefined }, String(count(label, answer) ?? "")))))));
+  root.append(element("p", { class: "outcome" }, say("learn.wrong", values)),
+    element("ul", { class: "wrong" }, ...learnt.wrong.map((one) => {
+      const canvas = element("canvas", { "aria-hidden": "true" });
+      const ink = Uint8Array.from(atob(one.pixels), (letter) => letter.charCodeAt(0));
+      paint(canvas, { width: 28, height: 28, channels: 1, data: Float32Array.from(ink, (value) => 1 - value / 255) });
+      return element("li", {}, canvas, say("learn.one", one));
+    })), element("p", { class: "soft" }, learnt.notice),
+    element("p", {}, say("learn.how", values)),
+    element("figure", {}, curve(learnt, percent), element("figcaption", {}, say("learn.curve", values))));
 }
 
 function curve({ wrong_by_epoch: shares, chosen_epoch: chosen }, percent) {

@@ -33,7 +33,6 @@ def learnt() -> dict[str, Any] | None:
         "validation_images": recipe["validation"],
         "batch": recipe["batch"],
         "wrong_by_epoch": [round(1 - one["validation_accuracy"], 6) for one in epochs],
-        "pairs": json.loads(kept.get("test_wrong", "[]")),
         **json.loads(_WRONG.read_text("utf-8")),
     }
 
