@@ -137,6 +137,19 @@ def test_a_picture_without_ink_takes_the_old_answer_away(see):
     tab.wait_for_selector("#answer:not([data-digit])", state="attached")
 
 
+OPEN_FOUR = [[(0.25, 0.2), (0.1, 0.55), (0.4, 0.55)], [(0.32, 0.4), (0.32, 0.8)]]
+LINE_OF_TWO = [(0.57, 0.3), (0.7, 0.2), (0.8, 0.32), (0.58, 0.78), (0.85, 0.78)]
+
+
+@pytest.mark.parametrize("apart", [0, 0.05, 0.1])
+def test_two_digits_are_told_however_far_they_are_apart(see, apart):
+    tab = see()
+    draw(tab, [*OPEN_FOUR, [(x + apart, y) for x, y in LINE_OF_TWO]])
+    assert "more than one digit" in tab.locator("#hint").inner_text()
+    draw(tab, OPEN_FOUR)
+    assert "more than one digit" not in tab.locator("#hint").inner_text()
+
+
 def test_a_dot_is_no_digit(see):
     tab = see()
     assert draw(tab, [[(0.5, 0.5)]]) is None

@@ -284,29 +284,49 @@ Picture centre(const Picture& fine) {
   return clipped(out);
 }
 
+/// A connected part of the ink.
+struct Patch {
+  Box box;
+  int ink;  // pixels
+};
+
+std::vector<Patch> patches(const Picture& strokes) {
+  const Parts found = parts(strokes, 0.5F);
+  std::vector<int> sizes(found.count + 1);
+  for (const int label : found.labels) ++sizes[label];
+  std::vector<Patch> all;
+  for (int number = 1; number <= found.count; ++number) {
+    const auto own = [number](int label) { return label == number; };
+    all.push_back({*bounds(found.height, found.width, found.labels, own), sizes[number]});
+  }
+  return all;
+}
+
 /// Where the digit is, if other ink is nearly as tall and dark; at the rim it is no digit.
 Side side_of_several(const Picture& strokes, const Picture& found) {
   constexpr double kAsTall = 0.5;
   constexpr double kAsDark = 0.25;
   const std::optional<Box> box = bounds_above(found, 0.5F);
   if (!box) return Side::none;
-  const Picture others = mapped(
-      strokes, [&](float value, std::size_t n) { return found.values[n] > 0 ? 0.0F : value; });
-  const Parts rest = parts(others, 0.5F);
-  std::vector<int> sizes(rest.count + 1);
-  for (const int label : rest.labels) ++sizes[label];
   const double least = kAsDark * share(found.values, [](float value) { return value > 0.5F; }) *
                        static_cast<double>(found.pixels());
-  for (int number = 1; number <= rest.count; ++number) {
-    if (sizes[number] < least) continue;
-    const Box other = *bounds(rest.height, rest.width, rest.labels,
-                              [number](int label) { return label == number; });
-    const bool touches = other.top == 0 || other.left == 0 || other.bottom == rest.height ||
-                         other.right == rest.width;
-    if (touches || other.height() < kAsTall * box->height()) continue;
+  const auto is_small = [&](const Patch& one) {
+    return one.ink < least || one.box.height() < kAsTall * box->height();
+  };
+  const Picture others = mapped(
+      strokes, [&](float value, std::size_t n) { return found.values[n] > 0 ? 0.0F : value; });
+  for (const Patch& one : patches(others)) {
+    const Box& other = one.box;
+    const bool touches = other.top == 0 || other.left == 0 || other.bottom == others.height ||
+                         other.right == others.width;
+    if (touches || is_small(one)) continue;
     return box->left + box->right > other.left + other.right ? Side::right : Side::left;
   }
-  return Side::none;
+  std::vector<Patch> own = patches(found);
+  own.erase(std::remove_if(own.begin(), own.end(), is_small), own.end());
+  if (own.size() != 2) return Side::none;
+  const bool apart = own[0].box.right <= own[1].box.left || own[1].box.right <= own[0].box.left;
+  return apart ? Side::together : Side::none;
 }
 
 /// The black of each four pixels of a white pad. Half of its pixels a side are enough for the 80 in

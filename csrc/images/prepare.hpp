@@ -18,7 +18,8 @@ namespace lenet::images {
 /// In the order of their names on both sides.
 enum class Name { opaque, untouched, sheet, margin, grey, zoom, light, ink, digit, scale, centre };
 
-enum class Side { none, left, right };
+/// Of `together` another digit is a part of what is read.
+enum class Side { none, left, right, together };
 
 /// One step, and its result.
 struct Step {

@@ -4,7 +4,7 @@ import { filled, strings } from "./strings.js";
 const text = strings.prepare;
 // In the order of csrc/images/.
 const NAMES = ["picture", "untouched", "sheet", "margin", "grey", "zoom", "light", "ink", "digit", "scale", "centre"];
-const SIDES = [null, "left", "right"];
+const SIDES = [null, "left", "right", "together"];
 
 /** Of a module's exports: each returns {steps, side} of bytes (red, green, blue, alpha), or null. */
 export function preparation({ memory, ...module }) {

@@ -16,7 +16,7 @@ export const strings = {
     pen: "Pen",
     noInk: "I found no pen strokes here. Draw a digit, or take a picture of one digit.",
     several: "Of {count} pictures this is the first.",
-    more: { left: "I see more than one digit and read the one on the left.", right: "I see more than one digit and read the one on the right." },
+    more: { left: "I see more than one digit and read the one on the left.", right: "I see more than one digit and read the one on the right.", together: "I see more than one digit and read them as one. Draw one alone." },
     open: "Open a picture",
     sample: "This three is a sample. Draw your own digit over it.",
     hint: "Draw a digit from 0 to 9. You can also drop, paste or photograph one.",
