@@ -129,6 +129,20 @@ def test_a_run_of_why_says_what_the_calls_time_goes_to(pytestconfig):
     assert keras["apart_on"]
 
 
+def test_every_call_that_races_on_the_published_page_is_taken_apart():
+    found = lesson(published())
+    apart = {one["name"] for one in found["backends"] if "parts" in one}
+    assert [name for name in found["racing"] if name not in apart] == []
+
+
+def test_our_own_kernels_are_apart_by_an_empty_call():
+    (fused,) = (
+        one for one in lesson([("small.jsonl", small())])["backends"] if one["name"] == "fused"
+    )
+    shares = {part["kind"]: part["share"] for part in fused["parts"]}
+    assert shares["mathematics"] > 0.9 > 0.1 > shares["handing over"] > 0
+
+
 def test_every_part_that_was_published_is_of_a_kind(pytestconfig):
     paths = [*(pytestconfig.rootpath / "results/why").rglob("*.jsonl.gz")]
     apart = [one for path in paths for one in breakdowns(read_result(path))]

@@ -1,6 +1,7 @@
 """The classroom page's data from a result: times, parts and code."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby, pairwise, zip_longest
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from ...cost import Source, api_names, lines_of_code, sources
 from ...errors import LenetBenchError, ResultError
-from ...experiment_names import HANDING_OVER, MATHEMATICS, PREPARING
+from ...experiment_names import ENTERING, HANDING_OVER, MATHEMATICS, NETWORK, PREPARING
 from ...questions.cost import STAGES, staged
 from ...registry import find
 from ...results import Result
@@ -37,8 +38,10 @@ def lesson(
     if not rows:
         raise ResultError(f"{run.source}: no backend was timed, so a race is impossible")
     listings: dict[tuple[Source, ...], int] = {}
-    parts = _parts(results)
-    fastest = {row["family"]: row["name"] for row in reversed(run.rows)}
+    parts = _ours(run) | _parts(results)
+    slowest_first = run.rows[::-1]
+    apart_last = sorted(slowest_first, key=lambda row: row["name"] in parts)
+    fastest = {row["family"]: row["name"] for row in apart_last}
     in_story = [row["name"] for row in story(run)]
     backends = [_backend(row, run, listings) | parts.get(row["name"], {}) for row in rows]
     return {
@@ -62,6 +65,23 @@ def _parts(results: Sequence[tuple[str, Result]]) -> dict[str, dict[str, Any]]:
         for run in (as_run(*one) for one in results)
         for one in breakdowns(run.result)
         if one.parts
+    }
+
+
+def _ours(run: Run) -> dict[str, dict[str, Any]]:
+    """Our own kernels' calls: what an empty call takes hands over, and all else is theirs."""
+    empty_us = run.result.floor.p50_us
+    if empty_us is None:
+        return {}
+    entering = Part(ENTERING, empty_us, None, None, "an empty call")
+    return {
+        row["name"]: {
+            "parts": _shares(
+                [entering, replace(entering, name=NETWORK, us=row["p50_us"] - empty_us)]
+            )
+        }
+        for row in run.rows
+        if row["backend"] == "fused"
     }
 
 
