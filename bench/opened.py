@@ -1,6 +1,6 @@
 """One call of Keras' predict and one of oneDNN as spans in time, for the classroom's page.
 
-python bench/opened.py [FILE]    record both on this machine, and write the package's recording
+python bench/opened.py [FILE]    record both on this machine, into FILE or the package
 
 VizTracer records Python, TensorFlow's profiler its C++, oneDNN's verbose mode the kernels; all on
 one clock. It needs `pip install viztracer`, Keras, TensorFlow, and a quiet machine.
@@ -331,7 +331,7 @@ def fewest(spans: Sequence[Span]) -> list[Span]:
         if one.layer in ("your program", "oneDNN") or any(one.has(kernel) for kernel in kernels)
     ]
     others = sorted((one for one in said if one not in must), key=lambda one: -one.us)
-    return [*must, *others[: MOST - len(must)]]
+    return [*must, *others[: max(0, MOST - len(must))]]
 
 
 def alone(span: Span, spans: Sequence[Span]) -> bool:

@@ -101,7 +101,6 @@ def test_the_page_has_every_wrong_image_and_its_notice():
 def test_the_spans_of_an_opened_call_lie_in_it_and_its_kernels_are_the_layers():
     for call in opened()["calls"]:
         assert len(call["spans"]) <= 1000
-        assert min(one["at"] for one in call["spans"]) == 0
         ends = [one["at"] + one["us"] for one in call["spans"]]
         assert max(ends) == pytest.approx(call["us"], abs=1)
         below = max(one["us"] for one in call["spans"] if one["depth"] == 1 and not one["track"])

@@ -480,6 +480,15 @@ def test_the_students_own_browser_is_a_lane(see):
     tab.locator("#racing .lanes li[data-name='this browser'] .bar").wait_for(state="attached")
 
 
+def test_a_race_of_nobody_shows_nothing(see):
+    tab = see()
+    tab.locator("#racing details summary").click()
+    for box in tab.locator("#racing .picker input").all():
+        box.uncheck()
+    tab.locator("#start").click()
+    assert tab.locator("#racing .lanes li[data-name]").count() == 0
+
+
 def guessed(tab):
     """The names of the first list, from its top."""
     rows = tab.locator("#guess-time li")

@@ -302,7 +302,8 @@ std::vector<Patch> patches(const Picture& strokes) {
   return all;
 }
 
-/// Where the digit is, if other ink is nearly as tall and dark; at the rim it is no digit.
+/// Where the digit is, if other ink is nearly as tall and dark; at the rim it is no digit. Or two
+/// such parts side by side are read as one digit.
 Side side_of_several(const Picture& strokes, const Picture& found) {
   constexpr double kAsTall = 0.5;
   constexpr double kAsDark = 0.25;

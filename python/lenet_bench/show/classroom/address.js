@@ -3,19 +3,15 @@
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 const LAST = DIGITS.length - 1;
 
-let all = new URLSearchParams();
-read();
-addEventListener("hashchange", read);
+const all = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
 
-/** All that the address keeps; a plain anchor (#race) changes nothing of it. */
+/** All that the address keeps. */
 export const kept = () => all;
 
-function read() {
-  if (location.hash.includes("=")) all = new URLSearchParams(location.hash.slice(1));
-  else if (String(all)) setTimeout(keep, 0, {}); // once the browser is at the anchor
-}
+/** An anchor, the way back, or a link to a step: what else was kept is still so. */
+addEventListener("hashchange", () => setTimeout(keep, 0, {})); // once the browser is there
 
-/** Keeps these values; null or nothing takes one out. */
+/** Keeps these values; null or nothing takes one out of the address. */
 export function keep(changes) {
   for (const [key, value] of Object.entries(changes)) {
     if (value === null || value === "") all.delete(key);

@@ -3,7 +3,7 @@ import { keep, kept } from "./address.js";
 import { $, called, element, say, sized, spelt } from "./dom.js";
 
 const MOST = 3; // side by side
-const FIRST = ["numpy", "keras:predict_on_batch"]; // where the result has them
+const FIRST = ["numpy", "keras"]; // where the result has them
 const SHOWS = { load: "image", conv1: "pool1", pool1: "pool1", conv2: "pool2", pool2: "pool2", fc1: "fc1" };
 
 export function code(root, data) {
@@ -52,17 +52,20 @@ export function code(root, data) {
 
   const add = (name) => panes.append(pane(name));
   const more = element("button", { type: "button", id: "more", click: () => {
-    add(known[0].name);
+    const there = shown();
+    add((known.find((one) => !there.includes(one.name)) ?? known[0]).name);
     changed();
   } }, say("code.more"));
+  const shown = () => [...panes.querySelectorAll("select")].map((one) => one.value);
   const changed = () => {
-    keep({ code: [...panes.querySelectorAll("select")].map((one) => one.value).join(",") });
+    keep({ code: shown().join(",") });
     more.disabled = panes.children.length >= MOST;
   };
   root.append(element("p", { class: "soft" }, say("code.hint")), strip, panes, more);
-  const asked = kept().get("code")?.split(",") ?? [];
-  const first = [...asked, ...FIRST, ...known.map((one) => one.name)]
-    .filter((name, n, all) => known.some((one) => one.name === name) && all.indexOf(name) === n);
+  const names = known.map((one) => one.name);
+  const asked = kept().get("code")?.split(",").filter((name) => names.includes(name)) ?? [];
+  const others = [...FIRST, ...names].filter((name, n, all) => names.includes(name) && !asked.includes(name) && all.indexOf(name) === n);
+  const first = [...asked, ...others];
   for (const name of first.slice(0, Math.min(MOST, Math.max(2, asked.length)))) add(name);
   more.disabled = panes.children.length >= MOST;
 
@@ -105,28 +108,29 @@ export function code(root, data) {
     }
   };
 
-  /** Marks a line of a backend's code, or lights its stage; gives the text that it marks. */
+  /** Marks a line of a backend's code where a pane shows it, or lights its stage; gives the line's text. */
   function marked({ name, file, line, stage }) {
     for (const one of panes.querySelectorAll(".here")) one.remove();
     const listing = data.listings[known.find((one) => one.name === name)?.listing] ?? [];
     const at = listing.findIndex((one) => (stage ? one.stages.includes(stage) : one.file === file?.replace("lenet_bench/", "") && one.numbers.includes(String(line))));
     if (stage && held !== stage) hold(stage);
     if (at < 0) return null;
-    const choices = [...panes.querySelectorAll("select")];
-    const choice = choices.find((one) => one.value === name) ?? choices.at(-1);
-    if (choice.value !== name) {
-      choice.value = name;
-      choice.dispatchEvent(new Event("change"));
-    }
-    const shown = choice.closest("article").querySelector(".listing");
-    const lines = shown.children[at].querySelector("pre:last-child");
-    const row = stage ? 0 : listing[at].numbers.indexOf(String(line));
+    const { html, numbers } = listing[at];
+    const row = stage ? 0 : numbers.indexOf(String(line));
+    const choice = [...panes.querySelectorAll("select")].find((one) => one.value === name);
+    if (choice) markLine(choice.closest("article").querySelector(".listing"), at, row / numbers.length, 1 / numbers.length);
+    const text = element("pre");
+    text.innerHTML = html;
+    return text.textContent.split("\n")[row].trim();
+  }
+
+  /** A frame around a part's line, from this share of its height on. */
+  function markLine(pane, at, from, share) {
     const mark = element("i", { class: "here" });
-    const count = listing[at].numbers.length;
-    Object.assign(mark.style, { insetBlockStart: `${(100 * row) / count}%`, blockSize: `${100 / count}%` });
-    lines.parentElement.append(mark);
-    shown.scrollTop = lines.parentElement.offsetTop + (row * lines.clientHeight) / count - shown.clientHeight / 3;
-    return lines.textContent.split("\n")[row].trim();
+    Object.assign(mark.style, { insetBlockStart: `${100 * from}%`, blockSize: `${100 * share}%` });
+    const lines = pane.children[at].querySelector(".lines");
+    lines.append(mark);
+    pane.scrollTop = lines.offsetTop + from * lines.clientHeight - pane.clientHeight / 3;
   }
   return { watch, point: marked };
 }

@@ -110,7 +110,10 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
   });
 
   /** The stroke ends, if one is being drawn. */
-  const lift = () => { [pen, cursor.down] = [null, false]; };
+  const lift = () => {
+    [pen, cursor.down] = [null, false];
+    at.dataset.down = false;
+  };
   const start = () => {
     lift();
     if (!blank) keep();
@@ -160,7 +163,8 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
   };
   canvas.addEventListener("focus", () => { if (canvas.matches(":focus-visible")) point(); });
   canvas.addEventListener("blur", () => {
-    cursor.down = false;
+    if (cursor.down) soon();
+    lift();
     at.hidden = true;
   });
 

@@ -150,6 +150,7 @@ function method(data, net, track) {
   const elsewhere = [...new Set(data.backends.map((one) => one.apart_on).filter(Boolean))];
   $("methods").append(
     element("p", {}, say("method.result", data)),
+    ...(data.backends.some((one) => one.name === "fused") ? [element("p", {}, say("method.ours"))] : []),
     ...elsewhere.map((machine) => element("p", {}, say("method.parts", { machine }))),
     element("p", {}, here, " ", again),
     element("p", {}, say(data.served ? "method.served" : "method.private")),

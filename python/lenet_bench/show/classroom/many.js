@@ -2,7 +2,7 @@
 import { called, element, say, spelt, times } from "./dom.js";
 
 const MANY = 1000; // images of which the sentences speak
-const [WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP] = [860, 300, 90, 270, 34, 14]; // of the drawing
+const [WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP] = [910, 300, 90, 320, 34, 14]; // of the drawing
 const LABEL = 20; // between two names beside it
 const STEPS = 300; // of the slider, which is logarithmic
 const SVG = "http://www.w3.org/2000/svg";
@@ -10,7 +10,7 @@ const SVG = "http://www.w3.org/2000/svg";
 /** The time of one image in a call of `count`; null beyond what was measured.
  *
  * Between two measured sizes a call takes a fixed time and a time for each image. */
-export function usAt(rates, count) {
+function usAt(rates, count) {
   const calls = rates.map(([size, rate]) => [size, (1e6 * size) / rate]);
   const next = calls.findIndex(([size]) => size >= count);
   if (next < 0) return null;

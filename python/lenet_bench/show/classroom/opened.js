@@ -1,8 +1,8 @@
 // One call, opened: what ran when, from the pupil's line down to the kernels, and a faster call on the same axis.
 import { called, element, say, spelt } from "./dom.js";
 
-const ROW = 20; // pixels of a span
-const GAP = 26; // above each track, for its name
+/** The height of a bar and of its letters, in pixels: in a lesson the last row reads them. */
+const sizes = () => (document.documentElement.classList.contains("teaching") ? [26, 20] : [20, 14]);
 const LEAST_US = 0.5; // across the screen: what was recorded is no finer
 const THINNEST = 3; // pixels of a span that is drawn, if it is no kernel
 const ZOOM = 2; // a click or a key
@@ -15,19 +15,22 @@ export function open(root, data, point) {
   const kernels = call.spans.filter((one) => one.kind === "mathematics");
   const mathematics = kernels.reduce((sum, one) => sum + one.us, 0);
   const guess = element("input", { type: "range", id: "percent", min: 0, max: 100, value: 50, "aria-label": say("open.guess"), input: () => tell() });
-  const [shown, told] = [element("output", { class: "count", for: "percent" }), element("p", { class: "outcome", "aria-live": "polite" })];
+  const [shown, told] = [element("output", { class: "count", for: "percent" }), element("p", { class: "outcome", "aria-live": "polite", tabindex: "-1" })];
   const show = element("button", { type: "button", id: "open-call", class: "main", click: () => reveal() }, say("open.show"));
   const body = element("div", { hidden: true });
   const tell = () => { shown.textContent = `${guess.value} %`; };
   function reveal() {
     const percent = Number(((100 * mathematics) / call.us).toPrecision(2));
     told.textContent = say("open.answer", { guess: guess.value, percent, kernels: spelt(mathematics), whole: spelt(call.us) });
-    [body.hidden, show.disabled, guess.disabled] = [false, true, true];
+    [body.hidden, asked.hidden] = [false, true];
     line.show();
+    told.focus({ preventScroll: true }); // the button is gone
   }
   const line = timeline(body, data.calls, point, { kernels, fast });
-  root.append(element("p", {}, say("open.ask", { call: called(call) })), element("div", { class: "slider" }, shown, guess, show), told, body,
-    element("p", { class: "soft" }, ...data.calls.map((one) => `${say("open.recorded", { ...one, name: called(one), whole: spelt(one.us), slow: spelt(one.recorded_us), percent: Math.round(100 * one.shortened) })} `), say("open.sum", data)));
+  const asked = element("div", {}, element("p", {}, say("open.ask", { call: called(call) })), element("div", { class: "slider" }, shown, guess, show));
+  root.append(asked, told, body,
+    element("p", { class: "soft" }, ...data.calls.map((one) => `${say("open.recorded", { name: called(one), whole: spelt(one.us), slow: spelt(one.recorded_us), events: one.events.toLocaleString("en") })} ${
+      one.shortened ? say("open.shortened", { percent: Math.round(100 * one.shortened) }) : ""} `), say("open.sum", data)));
   tell();
 }
 
@@ -38,6 +41,7 @@ function timeline(root, calls, point, { kernels, fast }) {
   })));
   const spans = tracks.flatMap((track) => track.spans.map((span) => ({ ...span, track })));
   let [seen, bottom] = [[], 0]; // what is drawn, and where the scale stands
+  let [row, letter] = sizes();
   const whole = [0, Math.max(...calls.map((call) => call.us))];
   let [from, to] = whole;
   let [chosen, held] = [spans[0], null];
@@ -46,12 +50,15 @@ function timeline(root, calls, point, { kernels, fast }) {
   const paper = canvas.getContext("2d");
   const about = element("div", { class: "about", "aria-live": "polite" });
   const button = (key, click) => element("button", { type: "button", id: `open-${key}`, click }, say(`open.${key}`));
+  const of = (call) => spans.filter((one) => one.track.call === call);
   const middle = () => (from + to) / 2;
   const bounds = (some) => [Math.min(...some.map((one) => one.at)), Math.max(...some.map((one) => one.at + one.us))];
   root.append(
     element("div", { class: "buttons" }, button("in", () => zoom(1 / ZOOM, middle())), button("out", () => zoom(ZOOM, middle())),
-      button("whole", () => look(...whole)), button("kernels", () => look(...bounds(kernels))), button("fast", () => look(0, 1.2 * fast.us))),
-    element("p", { class: "key" }, ...KINDS.map((kind) => element("span", {}, element("i", { class: `dot ${kind.replace(" ", "-")}` }), say(`race.kinds.${kind}`)))),
+      button("whole", () => look(...whole)),
+      button("kernels", () => { look(...bounds(kernels)); choose(of(calls[0]).find((one) => one.kind === "mathematics")); }),
+      button("fast", () => { look(0, 1.2 * fast.us); choose(of(fast)[0]); }),
+      ...KINDS.map((kind) => element("span", {}, element("i", { class: `dot ${kind.replace(" ", "-")}` }), say(`race.kinds.${kind}`)))),
     about, canvas, element("p", { class: "soft" }, say("open.keys")));
 
   const x = (us) => ((us - from) * canvas.clientWidth) / (to - from);
@@ -68,6 +75,7 @@ function timeline(root, calls, point, { kernels, fast }) {
   }
   /** What can be seen of the part that is looked at, each track as high as that. */
   function lay() {
+    [row, letter] = sizes();
     seen = spans.filter((one) => x(one.at + one.us) >= 0 && x(one.at) <= canvas.clientWidth
       && (one === chosen || one.kind === "mathematics" || x(one.at + one.us) - x(one.at) > THINNEST));
     bottom = 0;
@@ -75,13 +83,13 @@ function timeline(root, calls, point, { kernels, fast }) {
       const own = seen.filter((one) => one.track === track);
       track.shown = own.length > 0;
       if (!track.shown) continue;
-      track.top = bottom + GAP;
-      for (const one of own) one.y = track.top + ROW * one.depth;
-      bottom = track.top + ROW * Math.max(...own.map((one) => one.depth + 1));
+      track.top = bottom + 1.3 * row; // below its name
+      for (const one of own) one.y = track.top + row * one.depth;
+      bottom = track.top + row * Math.max(...own.map((one) => one.depth + 1));
     }
     const sharp = globalThis.devicePixelRatio || 1;
-    canvas.style.blockSize = `${bottom + ROW}px`;
-    Object.assign(canvas, { width: canvas.clientWidth * sharp, height: (bottom + ROW) * sharp });
+    canvas.style.blockSize = `${bottom + row}px`;
+    Object.assign(canvas, { width: canvas.clientWidth * sharp, height: (bottom + row) * sharp });
     paper.setTransform(sharp, 0, 0, sharp, 0, 0);
   }
 
@@ -89,20 +97,20 @@ function timeline(root, calls, point, { kernels, fast }) {
     if (!canvas.clientWidth) return;
     lay();
     const ink = getComputedStyle(root).color;
-    paper.font = "14px sans-serif";
+    paper.font = `${letter}px sans-serif`;
     paper.textBaseline = "middle";
-    for (const track of tracks.filter((one) => one.shown)) write(track.title, 2, track.top - GAP / 2, ink);
+    for (const track of tracks.filter((one) => one.shown)) write(track.title, 2, track.top - 0.65 * row, ink);
     for (const span of seen) {
       const [left, right] = [x(span.at), x(span.at + span.us)];
       const [paint, letters] = COLOURS[span.kind];
       paper.fillStyle = paint;
-      paper.fillRect(left, span.y, Math.max(1, right - left - 0.5), ROW - 1);
+      paper.fillRect(left, span.y, Math.max(1, right - left - 0.5), row - 1);
       const [start, end] = [Math.max(0, left), Math.min(canvas.clientWidth, right)];
-      if (end - start > 24) write(span.name, start + 3, span.y + ROW / 2, letters, end - start - 6);
+      if (end - start > 24) write(span.name, start + 3, span.y + row / 2, letters, end - start - 6);
       if (span !== chosen) continue;
       paper.strokeStyle = ink;
       paper.lineWidth = 3;
-      paper.strokeRect(left, span.y, Math.max(3, right - left), ROW - 1);
+      paper.strokeRect(left, span.y, Math.max(3, right - left), row - 1);
     }
     scale(ink);
   }
@@ -117,8 +125,8 @@ function timeline(root, calls, point, { kernels, fast }) {
     const step = [1, 2, 5, 10].map((n) => n * 10 ** Math.floor(Math.log10((to - from) / 5))).find((n) => (to - from) / n < 6);
     for (let us = 0; us < to - from; us += step) {
       paper.fillStyle = ink;
-      paper.fillRect(x(from + us), bottom, 1, ROW);
-      write(us ? `+${spelt(us)}` : spelt(from), x(from + us) + 3, bottom + ROW / 2, ink);
+      paper.fillRect(x(from + us), bottom, 1, row);
+      write(us ? `+${spelt(us)}` : spelt(from), x(from + us) + 3, bottom + row / 2, ink);
     }
   }
 
@@ -137,7 +145,7 @@ function timeline(root, calls, point, { kernels, fast }) {
   const parent = (span) => parents.get(span);
   const children = (span) => spans.filter((one) => parent(one) === span);
   function beside(step) {
-    const all = spans.filter((one) => parent(one) === parent(chosen));
+    const all = spans.filter((one) => one.track === chosen.track && parent(one) === parent(chosen));
     return all[all.indexOf(chosen) + step];
   }
   const keys = {
@@ -157,11 +165,11 @@ function timeline(root, calls, point, { kernels, fast }) {
     event.preventDefault();
   });
   canvas.addEventListener("wheel", (event) => {
-    if (event.deltaY > 0 && to - from >= whole[1]) return; // the page moves on
+    if (document.activeElement !== canvas) return; // the page scrolls
     event.preventDefault();
     zoom(1.002 ** event.deltaY, at(event));
   }, { passive: false });
-  const under = (event) => seen.filter((one) => event.offsetY >= one.y && event.offsetY < one.y + ROW
+  const under = (event) => seen.filter((one) => event.offsetY >= one.y && event.offsetY < one.y + row
     && x(one.at) - 2 <= event.offsetX && x(one.at + one.us) + 2 >= event.offsetX)
     .sort((a, b) => Math.abs(x(a.at + a.us / 2) - event.offsetX) - Math.abs(x(b.at + b.us / 2) - event.offsetX))[0];
   canvas.addEventListener("pointerdown", (event) => { held = { id: event.pointerId, us: at(event), moved: false }; canvas.setPointerCapture(event.pointerId); });
@@ -179,6 +187,6 @@ function timeline(root, calls, point, { kernels, fast }) {
   canvas.addEventListener("dblclick", (event) => { const span = under(event); if (span) look(span.at, span.at + span.us); });
   let drawn = 0; // its width
   new ResizeObserver(() => { if (canvas.clientWidth !== drawn) { drawn = canvas.clientWidth; draw(); } }).observe(canvas);
-  new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["class", "data-theme"] });
   return { show: () => choose(chosen) };
 }

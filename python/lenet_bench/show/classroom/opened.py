@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-#: Where the recording lies; its format is that of `Opened` in bench/opened.py.
+#: Where the recording lies; bench/opened.py says what is in it.
 RECORDED = Path(__file__).parent / "opened.json"
 
 

@@ -1,5 +1,5 @@
 // One call of each API in slow motion, split by what its time went to; those that take far longer run after the others.
-import { called, element, say, spelt } from "./dom.js";
+import { called, element, say, spelt, times } from "./dom.js";
 
 const HEAT_MS = 5000; // in which a bar crosses the axis
 const ROOM = 0.55; // of the axis: a bar shorter than this has words beside it too
@@ -61,7 +61,7 @@ export function race(root, data) {
     const shown = new Set(cars.flatMap(({ parts }) => parts.map((part) => part.kind)));
     key.replaceChildren(...KINDS.filter((kind) => shown.has(kind)).map((kind) => meaning(kind, kind)),
       ...(ranked.length ? [meaning("ghost", "ghost")] : []));
-    hint.textContent = say(place.value ? "race.hintHere" : "race.hint", { ...data, slower: rounded((1000 * HEAT_MS) / axis) });
+    hint.textContent = say(place.value ? "race.hintHere" : "race.hint", { ...data, slower: times((1000 * HEAT_MS) / axis) });
     start.textContent = say("race.start");
     clear();
     show(0);
@@ -98,6 +98,7 @@ export function race(root, data) {
 
   /** How far each has come after that time of its heat; true while one of the heat still runs. */
   function show(us) {
+    if (!cars.length) return false; // nobody races
     const running = cars.filter((car) => car.late === second);
     for (const { us: whole, bar, most, time, late, ghost, ghostUs } of cars) {
       const now = late === second ? Math.min(us, whole) : late ? 0 : whole;
@@ -134,12 +135,12 @@ export function race(root, data) {
 
   /** By the medians, which the rest of the page compares too; the bar is of the call that was drawn. */
   function away({ one, us, parts }, fastest) {
-    const times = rounded(one.us / fastest.us);
+    const ratio = times(one.us / fastest.us);
     const screens = (us / axis).toPrecision(3);
     const seconds = (us / axis) * (HEAT_MS / 1000);
     const wait = seconds < 90 ? say("race.seconds", { count: Math.round(seconds) }) : say("race.minutes", { count: Math.round(seconds / 60) });
-    const said = { name: called(one), time: spelt(one.us), times, screens, first: called(fastest), wait };
-    outcome.append(element("p", { class: "factor" }, say("race.factor", { times })), element("p", {}, say("race.left", said)));
+    const said = { name: called(one), time: spelt(one.us), times: ratio, screens, first: called(fastest), wait };
+    outcome.append(element("p", { class: "factor" }, say("race.factor", { times: ratio })), element("p", {}, say("race.left", said)));
     whole.append(element("p", {}, say("race.whole", said)), element("div", { class: "lane" }, stack(parts, us)));
   }
 
@@ -166,8 +167,9 @@ export function race(root, data) {
 
   /** A newer time of one that is timed here; a race that has begun is not disturbed. */
   function took(one, us) {
+    const isNew = one.us === undefined;
     Object.assign(one, { us, quantiles: [us] });
-    pick();
+    if (isNew) pick();
     if (root.dataset.state === "ready") lay();
   }
   function answered({ name, us }) {
@@ -206,9 +208,6 @@ function mostOf(parts) {
 
 const meaning = (kind, shade) => element("span", {}, element("i", { class: `dot ${shade.replace(" ", "-")}` }),
   element("b", {}, say(`race.kinds.${kind}`) ?? say("race.ghost")), `: ${say(`race.key.${kind}`)}`);
-
-/** To two digits, as a person says it. */
-const rounded = (number) => Number(number.toPrecision(2)).toLocaleString("en");
 
 /** A name that may be broken after its colon and its underlines. */
 const broken = (name) => name.split(/(?<=[:_-])/).flatMap((part) => [element("wbr"), part]);

@@ -1,10 +1,10 @@
 // The lesson: one step a screen with its question, its time and what to find; and a worksheet to print.
-import { keep, kept } from "./address.js";
+import { keep } from "./address.js";
 import { $, called, element, say, spelt } from "./dom.js";
 import { filled, strings } from "./strings.js";
 
 /** Each step shows one section of the page, so many minutes; a lesson of 45 minutes leaves the long ones out. */
-export const STEPS = [
+const STEPS = [
   { key: "draw", section: "network", minutes: 5 }, { key: "follow", section: "network", minutes: 7 },
   { key: "learn", section: "learn", minutes: 5, long: true }, { key: "guess", section: "guess", minutes: 5 },
   { key: "race", section: "race", minutes: 7 }, { key: "open", section: "open", minutes: 8 },
@@ -41,9 +41,9 @@ export function teach(data) {
 
   /** Where the address names a step, the lesson goes on there. */
   function resume() {
-    if (!location.hash.includes("=")) return; // an anchor
-    const at = Number(kept().get("step"));
-    if (at >= 1) begin(kept().get("minutes") === String(SHORT) ? SHORT : LONG, Math.floor(at) - 1);
+    const given = new URLSearchParams(location.hash.slice(1));
+    const at = Number(given.get("step"));
+    if (at >= 1) begin(given.get("minutes") === String(SHORT) ? SHORT : LONG, Math.floor(at) - 1);
   }
   function begin(minutes, at = 0) {
     lasts = minutes;
@@ -72,7 +72,7 @@ export function teach(data) {
   function tell() {
     const clock = `${left < 0 ? "−" : ""}${Math.floor(Math.abs(left) / 60)}:${String(Math.abs(left) % 60).padStart(2, "0")}`;
     timer.textContent = say(ticking ? "teach.pause" : "teach.run", { clock });
-    timer.classList.toggle("over", left <= 0);
+    timer.classList.toggle("late", left <= 0);
   }
   function run() {
     ticking = setInterval(() => { left -= 1; tell(); }, 1000);
