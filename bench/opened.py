@@ -250,8 +250,8 @@ def of_onednn(printed: str) -> Iterator[Span]:
 def opened(name: str, recording: dict[str, Any]) -> Call:
     """The recording on the time of a call that nobody records."""
     us = recording["timed_us"]
-    recorded = [Span(**one) for one in recording["events"]]
-    spans, each = without_cost(recorded, recording["began"], recording["us"], us)
+    events = [Span(**one) for one in recording["events"]]
+    spans, each = without_cost(events, recording["began"], recording["us"], us)
     longest = max(one.until for one in spans)
     if longest > us:
         spans = [replace(one, at=one.at * us / longest, us=one.us * us / longest) for one in spans]

@@ -29,9 +29,7 @@ from .networks import networks
 _QUANTILES = np.linspace(0.025, 0.975, 39)  # of a backend's calls: the race draws one of them
 
 
-def lesson(
-    results: Sequence[tuple[str, Result]],
-) -> dict[str, Any]:
+def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
     """The backends of the first result; the others may add the parts of a call."""
     run = as_run(*results[0])
     rows = [*run.rows, *run.reduced]

@@ -9,7 +9,7 @@ const ZOOM = 2; // a click or a key
 const COLOURS = { preparing: ["#7d123f", "#fff"], "handing over": ["#ffc233", "#111"], mathematics: ["#1565c0", "#fff"] };
 const KINDS = Object.keys(COLOURS);
 
-/** `point` shows a span's code beside it, and gives its line. */
+/** `point` shows a span's code beside it, and gives its line. The timeline is made once it is asked for. */
 export function open(root, data, point) {
   const [call, fast] = data.calls;
   const kernels = call.spans.filter((one) => one.kind === "mathematics");
@@ -17,16 +17,15 @@ export function open(root, data, point) {
   const guess = element("input", { type: "range", id: "percent", min: 0, max: 100, value: 50, "aria-label": say("open.guess"), input: () => tell() });
   const [shown, told] = [element("output", { class: "count", for: "percent" }), element("p", { class: "outcome", "aria-live": "polite", tabindex: "-1" })];
   const show = element("button", { type: "button", id: "open-call", class: "main", click: () => reveal() }, say("open.show"));
-  const body = element("div", { hidden: true });
+  const body = element("div");
   const tell = () => { shown.textContent = `${guess.value} %`; };
   function reveal() {
     const percent = Number(((100 * mathematics) / call.us).toPrecision(2));
     told.textContent = say("open.answer", { guess: guess.value, percent, kernels: spelt(mathematics), whole: spelt(call.us) });
-    [body.hidden, asked.hidden] = [false, true];
-    line.show();
+    asked.hidden = true;
+    timeline(body, data.calls, point, { kernels, fast });
     told.focus({ preventScroll: true }); // the button is gone
   }
-  const line = timeline(body, data.calls, point, { kernels, fast });
   const asked = element("div", {}, element("p", {}, say("open.ask", { call: called(call) })), element("div", { class: "slider" }, shown, guess, show));
   root.append(asked, told, body,
     element("p", { class: "soft" }, ...data.calls.map((one) => `${say("open.recorded", { name: called(one), whole: spelt(one.us), slow: spelt(one.recorded_us), events: one.events.toLocaleString("en") })} ${
@@ -188,5 +187,5 @@ function timeline(root, calls, point, { kernels, fast }) {
   let drawn = 0; // its width
   new ResizeObserver(() => { if (canvas.clientWidth !== drawn) { drawn = canvas.clientWidth; draw(); } }).observe(canvas);
   new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["class", "data-theme"] });
-  return { show: () => choose(chosen) };
+  choose(chosen);
 }
