@@ -23,7 +23,7 @@ from lenet_bench.results import (
     start_medians_us,
 )
 from lenet_bench.results.sizes import Sized, by_api, by_name, sized
-from lenet_bench.results.statistics import UNBOUNDED, judge, ratio_interval
+from lenet_bench.results.statistics import judge, paired_ratio
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show import versions as show_versions
 from lenet_bench.show.figures.records import Record, Run
@@ -166,6 +166,25 @@ def selftestbrief(path: Path) -> Iterator[str]:
     yield sentence
 
 
+def bystarts(path: Path) -> Iterator[str]:
+    """How often so many starts were enough in the self-test."""
+    titles = ("starts", "intervals that hold the truth", "called the same", "slowdown of 3 % found")
+
+    def of(row: Mapping[str, int], key: str, count: str = "comparisons") -> str:
+        return f"{row[key]} of {row[count]}"
+
+    rows = [
+        (
+            str(row["starts"]),
+            of(row, "hold the truth"),
+            of(row, "same"),
+            of(row, "found", "slowdowns"),
+        )
+        for row in json.loads(path.read_text())["by starts"]
+    ]
+    yield from markdown(titles, rows, ())
+
+
 def in_folder(folder: Path) -> list[Path]:
     """The results there."""
     return sorted(folder.glob(f"*{SUFFIX}"))
@@ -268,9 +287,8 @@ def compared(one: BackendResult, other: BackendResult, result: Result) -> tuple[
     """Both medians, the other's over the one's and the interval of that; and the verdict."""
     us, other_us = one.p50_us, other.p50_us
     starts, other_starts = (start_medians_us(row.blocks) for row in (one, other))
-    found = ratio_interval(other_starts, starts, result.rules.seed)
-    of_both = other_us / us if us and other_us else None
-    cells = [time(us), time(other_us), ratio(of_both), interval(*(found or UNBOUNDED))]
+    found = paired_ratio(other_starts, starts)
+    cells = [time(us), time(other_us), ratio(found.value), interval(*found.bounds)]
     return cells, judge(found, result.rules.margin)
 
 
@@ -449,6 +467,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         whytold,
         training,
         selftestbrief,
+        bystarts,
         fastestsettings,
         notatbest,
         conditions,

@@ -5,12 +5,15 @@ import pytest
 from lenet_bench.results.statistics import (
     FEWEST_STARTS,
     Interval,
+    Ratio,
     _student_t,
-    independent_ratio_interval,
+    correlation,
+    independent_ratio,
     judge,
     median_interval,
+    paired_ratio,
     percentile,
-    ratio_interval,
+    starts_to_decide,
     two_modes,
 )
 
@@ -30,7 +33,8 @@ def skewed(random, count):
 def disturbed(random, count):
     """Quiet but for one start in seven, which something hit, up or down."""
     hit = random.choice([-1, 1], count) * random.exponential(0.2, count)
-    return 1 + 0.005 * random.standard_normal(count) + np.where(random.random(count) < 0.15, hit, 0)
+    hit = np.where(random.random(count) < 0.15, hit, 0)
+    return np.exp(0.005 * random.standard_normal(count) + hit)
 
 
 def two_places(random, count):
@@ -74,10 +78,10 @@ def test_a_ratio_is_covered_at_least_94_times_in_100(shape, starts, other, drift
     def interval(seed):
         if drift is None:
             two_runs = 3 * shape(random, starts), 2 * shape(random, other)
-            return independent_ratio_interval(*two_runs, seed)
+            return independent_ratio(*two_runs, seed).interval
         common = 1 + drift * random.standard_normal(starts)
         new, old = 3 * common * shape(random, starts), 2 * common * shape(random, starts)
-        return ratio_interval(dict(enumerate(new)), dict(enumerate(old)), seed)
+        return paired_ratio(dict(enumerate(new)), dict(enumerate(old))).interval
 
     assert_covered(1.5, map(interval, range(RUNS)))
 
@@ -85,12 +89,57 @@ def test_a_ratio_is_covered_at_least_94_times_in_100(shape, starts, other, drift
 def test_five_starts_get_no_interval():
     many, few = np.ones(FEWEST_STARTS), np.ones(FEWEST_STARTS - 1)
     assert median_interval(few, seed=0) is None
-    assert independent_ratio_interval(many, many, 0) is not None
-    assert independent_ratio_interval(many, few, 0) is None
+    assert independent_ratio(many, many, 0).interval is not None
+    assert independent_ratio(many, few, 0) == Ratio(1.0)
     values = dict.fromkeys(range(FEWEST_STARTS), 1.0)
-    assert ratio_interval(values, values, 0) is not None
-    assert ratio_interval(values, {n: 1.0 for n in values if n}, 0) is None
-    assert judge(None, MARGIN) == "ambiguous"
+    assert paired_ratio(values, values).interval is not None
+    assert paired_ratio(values, {n: 1.0 for n in values if n}).interval is None
+    assert judge(None, MARGIN) == judge(Ratio(1.0), MARGIN) == "ambiguous"
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.90])
+@pytest.mark.parametrize("starts", [10, 15, 40])
+def test_ranks_bound_a_ratio_as_scipys_signed_rank_test_does(starts, confidence):
+    """The interval has just the ratios that the test would not reject."""
+    stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
+    ratios = np.exp(0.03 * np.random.default_rng(starts).standard_normal(starts))
+    found = paired_ratio(dict(enumerate(ratios)), dict.fromkeys(range(starts), 1.0), confidence)
+
+    def chance(ratio):
+        return stats.wilcoxon(np.log(ratios / ratio), method="exact").pvalue
+
+    for end, outwards in zip(found.interval, (1 - 1e-9, 1 + 1e-9), strict=True):
+        assert chance(end * outwards) <= 1 - confidence < chance(end / outwards)
+
+
+def test_rounds_that_only_one_backend_has_do_not_count():
+    new, old = {0: 2.0, 1: 2.2, 2: 9.0}, {0: 1.0, 1: 1.0, 7: 5.0}
+    assert paired_ratio(new, old).value == pytest.approx((2.0 * 2.2) ** 0.5)
+    assert paired_ratio({0: 3.0}, {1: 2.0}).value == 1.5
+
+
+def test_a_drift_that_only_one_backend_has_is_told_as_a_correlation():
+    random = np.random.default_rng(0)
+    noise, drift = random.standard_normal((2, 400)) * 0.01
+    wanders = 1 + np.cumsum(drift) / 10 + noise / 10
+    old = dict.fromkeys(range(400), 1.0)
+    assert correlation(dict(enumerate(wanders)), old) > 0.5
+    assert abs(correlation(dict(enumerate(1 + noise)), old)) < 0.2
+    assert correlation(old, old) is None
+
+
+@pytest.mark.parametrize(("true_ratio", "scatter"), [(1.0, 0.06), (1.03, 0.03)])
+def test_the_starts_that_a_verdict_needs_are_foretold(true_ratio, scatter):
+    """With about so many starts half of the runs have one."""
+    random = np.random.default_rng(1)
+
+    def run(starts):
+        ratios = np.exp(scatter * random.standard_normal(starts)) * true_ratio
+        return paired_ratio(dict(enumerate(ratios)), dict.fromkeys(range(starts), 1.0))
+
+    needed = np.median([starts_to_decide(run(60), MARGIN) for _ in range(RUNS)])
+    decided = [judge(run(round(needed)), MARGIN) != "ambiguous" for _ in range(RUNS)]
+    assert 0.35 < np.mean(decided) < 0.65
 
 
 def test_an_interval_is_the_same_for_the_same_seed():
@@ -112,16 +161,23 @@ VERDICTS = {
 
 
 def test_the_verdict_says_what_the_whole_interval_says():
-    assert {ends: judge(Interval(*ends), MARGIN) for ends in VERDICTS} == VERDICTS
+    found = {ends: judge(Ratio(1.0, Interval(*ends), Interval(*ends)), MARGIN) for ends in VERDICTS}
+    assert found == VERDICTS
+
+
+def test_same_needs_the_narrower_interval_only():
+    wide, narrow = Interval(0.975, 1.015), Interval(0.985, 1.01)
+    assert judge(Ratio(1.0, wide, narrow), MARGIN) == "same"
+    assert judge(Ratio(1.0, wide, wide), MARGIN) == "ambiguous"
 
 
 def verdicts(true_ratio, starts, noise):
     """What is said of two backends of that ratio, run after run, as `compare` says it."""
     random = np.random.default_rng(3)
-    for seed in range(RUNS):
+    for _ in range(RUNS):
         one, other = np.exp(noise / 2**0.5 * random.standard_normal((2, starts)))
         pair = dict(enumerate(true_ratio * one)), dict(enumerate(other))
-        yield judge(ratio_interval(*pair, seed), MARGIN)
+        yield judge(paired_ratio(*pair), MARGIN)
 
 
 @pytest.mark.parametrize("noise", [0.005, 0.02, 0.08])

@@ -17,11 +17,12 @@ from ..results.statistics import (
     FEWEST_STARTS,
     UNBOUNDED,
     Floats,
-    Interval,
+    Ratio,
     fewest,
-    independent_ratio_interval,
+    independent_ratio,
     judge,
-    percentile_ratio_interval,
+    paired_ratio,
+    percentile_ratio,
 )
 from ..units import percent
 
@@ -144,11 +145,11 @@ def _changes(
         one, other = _find(old, name), _find(new, name)
         olds, before = _measured(old, one, baseline)
         news, after = _measured(new, other, baseline)
-        interval = independent_ratio_interval(news, olds, new.rules.seed)
-        became = _became(one, other, interval, new.rules.margin)
+        ratio = independent_ratio(news, olds, new.rules.seed)
+        became = _became(one, other, ratio, new.rules.margin)
         if name == baseline:
             became = "baseline"
-        low, high = interval or UNBOUNDED
+        low, high = ratio.bounds if ratio else UNBOUNDED
         p99 = None if baseline else _tail(old, new, one, other)
         slower = beyond(low, fail_over) or (p99 is not None and beyond(p99.ratio_low, fail_over))
         yield Change(
@@ -159,7 +160,7 @@ def _changes(
             reason=other.reason if other else None,
             old=before,
             new=after,
-            ratio=after / before if before and after else None,
+            ratio=ratio.value if ratio else None,
             ratio_low=low,
             ratio_high=high,
             regressed=slower or (fail_over is not None and became == "broken"),
@@ -181,9 +182,9 @@ def _tail(
     if not (before and after):
         return None
     olds, news = ([block.calls_ns for block in row.blocks] for row in (one, other))
-    interval = percentile_ratio_interval(news, olds, 99, new.rules.seed)
-    became = judge(interval, new.rules.margin)
-    return Tail(became, before, after, after / before, *(interval or UNBOUNDED))
+    ratio = percentile_ratio(news, olds, 99, new.rules.seed)
+    low, high = ratio.bounds if ratio else UNBOUNDED
+    return Tail(judge(ratio, new.rules.margin), before, after, after / before, low, high)
 
 
 def _paced(old: Result, new: Result) -> bool:
@@ -203,10 +204,9 @@ def _measured(
     starts = start_medians_us(row.blocks)
     if baseline is None:
         return np.array(list(starts.values())), median_us
-    base = result.backend(baseline)
-    base_us, bases = _median_us(base), start_medians_us(base.blocks)
+    bases = start_medians_us(result.backend(baseline).blocks)
     ratios = np.array([starts[number] / bases[number] for number in starts if number in bases])
-    return ratios, median_us / base_us if base_us else None
+    return ratios, paired_ratio(starts, bases).value
 
 
 def _median_us(row: BackendResult | None) -> float | None:
@@ -214,12 +214,12 @@ def _median_us(row: BackendResult | None) -> float | None:
 
 
 def _became(
-    old: BackendResult | None, new: BackendResult | None, interval: Interval | None, margin: float
+    old: BackendResult | None, new: BackendResult | None, ratio: Ratio | None, margin: float
 ) -> Became:
     if old is None or new is None:
         return "added" if old is None else "removed"
     if _is_ok(old) and _is_ok(new):
-        return judge(interval, margin)
+        return judge(ratio, margin)
     if _is_ok(old):
         return "broken"
     return "mended" if _is_ok(new) else "failing"

@@ -29,5 +29,5 @@ from .model import (
     Verdict,
     Way,
 )
-from .read import as_result, disturbed, read_result
+from .read import as_result, disturbed, ratios, read_result
 from .statistics import start_medians_us

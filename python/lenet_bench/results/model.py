@@ -37,7 +37,7 @@ SHARED = "shared comparison"
 
 Status = Literal["ok", "wrong", "unavailable", "unsupported", "crashed", "timeout", "unmeasured"]
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
-Ended = Literal["running", "budget", "rounds", "interrupted", "nothing to time"]
+Ended = Literal["running", "budget", "rounds", "decided", "interrupted", "nothing to time"]
 Seed = Annotated[int, Meta(ge=0, le=2**62)]
 Samples = tuple[Count, ...]
 Slices = Annotated[tuple[tuple[Count, Count], ...], Meta(max_length=10_000)]
@@ -380,10 +380,10 @@ class Summary:
     p999_us: float | None
     p50_low_us: float | None  # where the median's interval begins
     p50_high_us: float | None  # and ends
-    ratio: float | None  # of the medians, to the baseline's; above 1 is slower
+    ratio: float | None  # to the baseline, of starts in pairs; above 1 is slower
     ratio_low: float | None
     ratio_high: float | None
-    verdict: Verdict | None  # what the interval says beside the margin
+    verdict: Verdict | None  # what the ratio's intervals say beside the margin
     p99_low_us: float | None = None  # of calls at an interval: where that of p99 begins
     p99_high_us: float | None = None  # and ends
     over_deadline: float | None = None  # likewise: the share that takes longer than it

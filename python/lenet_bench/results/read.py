@@ -32,12 +32,12 @@ from .model import (
 from .statistics import (
     FEWEST_STARTS,
     UNBOUNDED,
-    Interval,
+    Ratio,
     judge,
     median_interval,
+    paired_ratio,
     percentile,
     percentile_interval,
-    ratio_interval,
     show,
     start_medians_us,
 )
@@ -47,7 +47,7 @@ _QUIET_LOOP = 25  # percentile: the lower quartile, since some blocks never see 
 _FEWEST_QUIET = 5  # with fewer quiet calls, all calls of a block count
 _FEWEST_CALLS = 20  # of all blocks of a backend together, for a median
 _FEWEST_BATCHES = 3
-_DEFAULT_BASELINE = "onednn"  # the library that most frameworks call, and a steady one
+DEFAULT_BASELINE = "onednn"  # the library that most frameworks call, and a steady one
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:
@@ -134,6 +134,20 @@ def medians(log: Log) -> Iterator[tuple[BackendResult, float]]:
             yield row, p50_us
 
 
+def ratios(log: Log, confidence: float) -> tuple[str | None, dict[str, Ratio]]:
+    """The baseline, and the ratio to it of each other backend that was timed."""
+    rows, _ = unsummarised(replace(log, blocks=settled(log.blocks)))
+    base = _baseline(rows, log.header)
+    if base is None:
+        return None, {}
+    ran = [row for row in rows if row.status == "ok" and row.blocks and row is not base]
+    starts = start_medians_us(base.blocks)
+    found = {
+        row.name: paired_ratio(start_medians_us(row.blocks), starts, confidence) for row in ran
+    }
+    return base.name, found
+
+
 def disturbed(blocks: Sequence[Block]) -> set[int]:
     """The indices of blocks with too little quiet time."""
     return {n for n, block in enumerate(settled(blocks)) if block.quiet_share == 0}
@@ -207,7 +221,7 @@ def _baseline(rows: Sequence[BackendResult], header: Header) -> BackendResult | 
     if wanted := header.rules.baseline:
         return ran.get(wanted)
     for row in ran.values():
-        if without_threads(row.name) == _DEFAULT_BASELINE:
+        if without_threads(row.name) == DEFAULT_BASELINE:
             return row
     return min(
         ran.values(), key=lambda row: median(start_medians_us(row.blocks).values()), default=None
@@ -220,17 +234,11 @@ def _p50_us(row: BackendResult) -> float | None:
     return median(start_medians_us(row.blocks).values()) if enough else None
 
 
-def _ratio(
-    row: BackendResult, base: BackendResult, seed: int
-) -> tuple[float | None, Interval | None]:
-    """The ratio of the two medians, and its interval."""
-    p50_us, base_us = _p50_us(row), _p50_us(base)
-    if p50_us is None or not base_us:
-        return None, None
-    if row.name == base.name:
-        return 1.0, Interval(1.0, 1.0)
-    starts, of_base = start_medians_us(row.blocks), start_medians_us(base.blocks)
-    return p50_us / base_us, ratio_interval(starts, of_base, seed)
+def ratio_to(row: BackendResult, base: BackendResult) -> Ratio | None:
+    """The ratio to the baseline; None where either has too few calls for a median."""
+    if _p50_us(row) is None or not _p50_us(base):
+        return None
+    return paired_ratio(start_medians_us(row.blocks), start_medians_us(base.blocks))
 
 
 def _summarised(row: BackendResult, base: BackendResult | None, header: Header) -> BackendResult:
@@ -241,9 +249,9 @@ def _summarised(row: BackendResult, base: BackendResult | None, header: Header) 
     samples = calls_ns / 1000
     medians_us = list(start_medians_us(row.blocks).values())
     low, high = median_interval(medians_us, rules.seed) or UNBOUNDED
-    ratio, interval = _ratio(row, base, rules.seed) if base else (None, None)
-    ratio_low, ratio_high = interval or UNBOUNDED
-    verdict = judge(interval, rules.margin) if interval and row.status == "ok" else None
+    ratio = ratio_to(row, base) if base else None
+    ratio_low, ratio_high = ratio.bounds if ratio else UNBOUNDED
+    verdict = judge(ratio, rules.margin) if ratio_low and row.status == "ok" else None
     paced = _paced(row.blocks, rules, within_s) if (within_s := rules.paced_within_s) else {}
     summary = Summary(
         samples=len(samples),
@@ -258,16 +266,16 @@ def _summarised(row: BackendResult, base: BackendResult | None, header: Header) 
         p999_us=percentile(samples, 99.9),
         p50_low_us=low,
         p50_high_us=high,
-        ratio=ratio,
+        ratio=ratio.value if ratio else None,
         ratio_low=ratio_low,
         ratio_high=ratio_high,
         verdict="baseline" if base and row.name == base.name else verdict,
         **paced,
     )
-    return replace(row, summary=summary, together=tuple(_together(row, rules.seed)))
+    return replace(row, summary=summary, together=tuple(_together(row)))
 
 
-def _together(row: BackendResult, seed: int) -> Iterator[Together]:
+def _together(row: BackendResult) -> Iterator[Together]:
     """What several callers get; the gain is over one, whichever way that one was timed."""
     found: dict[tuple[int, Way], dict[int, Callers]] = {}
     for block in row.blocks:
@@ -279,8 +287,8 @@ def _together(row: BackendResult, seed: int) -> Iterator[Together]:
         if f"{number} {way}" in row.callers_refused:
             continue
         rate = median(rates[number, way].values())
-        gain = ratio_interval(rates[number, way], alone, seed) if alone else None
-        low, high = gain or UNBOUNDED
+        gain = paired_ratio(rates[number, way], alone) if alone else None
+        low, high = gain.bounds if gain else UNBOUNDED
         calls_us = np.concatenate([one.calls_ns for one in own.values()]) / 1000
         yield Together(
             number,
@@ -288,7 +296,7 @@ def _together(row: BackendResult, seed: int) -> Iterator[Together]:
             rate,
             percentile(calls_us, 50),
             percentile(calls_us, 99),
-            rate / median(alone.values()) if alone else None,
+            gain.value if gain else None,
             low,
             high,
             _most(one.rss_mib for one in own.values()),

@@ -13,7 +13,7 @@ from ..errors import LenetBenchError
 from ..networks import NETWORKS, network
 from ..registry import find, precision
 from .model import BackendResult, Result
-from .statistics import UNBOUNDED, ratio_interval, start_medians_us
+from .statistics import Ratio, paired_ratio, start_medians_us
 
 #: Who takes less than this share longer than the fastest API is nearly as fast.
 NEAR = 0.1
@@ -103,13 +103,11 @@ def _api(name: str) -> str:
 
 def _sized(row: BackendResult, fastest: BackendResult, result: Result) -> Sized:
     of = result.rules.network
-    interval = None
+    ratio = Ratio(1.0)
     if row is not fastest:
-        new, old = (start_medians_us(one.blocks) for one in (row, fastest))
-        interval = ratio_interval(new, old, result.rules.seed)
-    ratio = _us(row) / _us(fastest)
-    low, high = interval or UNBOUNDED
-    return Sized(of, network(of).multiply_adds, row.name, _us(row), ratio, low, high)
+        ratio = paired_ratio(start_medians_us(row.blocks), start_medians_us(fastest.blocks))
+    size = network(of).multiply_adds
+    return Sized(of, size, row.name, _us(row), ratio.value, *ratio.bounds)
 
 
 def _us(row: BackendResult) -> float:

@@ -3,11 +3,12 @@
 The independent unit is the start of a process, not the call: calls of a process share the clock,
 the neighbours and the addresses of its memory, which alone change the time of a backend whose
 weights just fit the cache by 10 % and more. So a start counts once, by its median, and intervals
-are over starts.
+are over starts. A ratio is of pairs: two starts of one round, which share the machine's drift.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import ceil, inf
+from functools import lru_cache
+from math import ceil, exp, inf, log, log1p
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -22,6 +23,8 @@ Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
 #: Fewer starts than this get no interval: the median of five cannot be bounded at 95 %.
 FEWEST_STARTS = 6
+#: From so many pairs on, ranks give an interval; below it would be the range.
+_FEWEST_RANKED = 10
 # Two modes: so many starts, such a share of them in each, so far apart.
 _FEWEST_FOR_MODES = 15
 _SHARE_OF_A_MODE = 0.25
@@ -33,7 +36,7 @@ _RESAMPLES = 2000
 
 
 class Interval(NamedTuple):
-    """An interval that holds the true value with CONFIDENCE."""
+    """An interval that holds the true value, with CONFIDENCE unless another is named."""
 
     low: float
     high: float
@@ -41,6 +44,19 @@ class Interval(NamedTuple):
 
 #: In place of an interval where there are too few starts.
 UNBOUNDED = (None, None)
+
+
+class Ratio(NamedTuple):
+    """How many times as long one takes as another; without intervals where starts are too few."""
+
+    value: float
+    interval: Interval | None = None  # with CONFIDENCE, or another that was asked for
+    of_same: Interval | None = None  # the one that "same" needs
+    starts: int = 0  # of each
+
+    @property
+    def bounds(self) -> tuple[float, float] | tuple[None, None]:
+        return self.interval or UNBOUNDED
 
 
 def start_medians_us(blocks: Iterable[Block]) -> dict[int, float]:
@@ -80,15 +96,19 @@ def percentile_interval(
     return _expanded_interval(found, len(starts))
 
 
-def percentile_ratio_interval(
+def percentile_ratio(
     new: Sequence[NDArray[np.int64]], old: Sequence[NDArray[np.int64]], percent: float, seed: int
-) -> Interval | None:
-    """The same for the ratio of the percentiles of two runs."""
+) -> Ratio | None:
+    """The ratio of the percentiles of two runs; None where there are too few calls."""
     if not _enough(new, percent) or not _enough(old, percent):
         return None
+    values = [np.percentile(np.concatenate(starts), percent) for starts in (new, old)]
     random = np.random.default_rng(seed)
     one, other = (_resampled(starts, percent, random) for starts in (new, old))
-    return _expanded_interval(one / other, min(len(new), len(old))) if other.all() else None
+    if not other.all():
+        return None
+    count = min(len(new), len(old))
+    return Ratio(float(values[0] / values[1]), *_both_intervals(one / other, count))
 
 
 def _enough(starts: Sequence[NDArray[np.int64]], percent: float) -> bool:
@@ -128,50 +148,101 @@ def with_bounds(starts: Floats, seed: int) -> list[tuple[float, float | None, fl
     return [(one, low, high) for one, (low, high) in zip(found, bounds, strict=True)]
 
 
-def ratio_interval(
-    new: Mapping[int, float], old: Mapping[int, float], seed: int
-) -> Interval | None:
-    """The same for the ratio of the two medians, each of all its starts.
+def paired_ratio(
+    new: Mapping[int, float], old: Mapping[int, float], confidence: float = CONFIDENCE
+) -> Ratio:
+    """The ratio of two backends' starts, each by its round, from the rounds that both have.
 
-    If both ran in the same rounds, rounds are resampled, so that an effect of a round on both is
-    not counted as a difference.
+    Its value is Hodges and Lehmann's, of the logarithms: the median of the means of all pairs of
+    rounds. Wilcoxon's signed ranks bound it; of six to nine rounds Student's t does.
     """
-    if set(new) != set(old):
-        one, other = (np.array(list(of.values()), np.float64) for of in (new, old))
-        return independent_ratio_interval(one, other, seed)
-    rounds = np.array([(new[number], old[number]) for number in new], np.float64)
-    found = median_intervals(rounds, lambda medians: medians[:, :1] / medians[:, 1:], seed)
-    return found[0] if found else None
+    common = [number for number in new if number in old]
+    if not common:
+        values = (np.median(list(starts.values())) for starts in (new, old))
+        return Ratio(float(next(values) / next(values)))
+    differences = np.log([new[number] / old[number] for number in common])
+    count = len(differences)
+    means = np.add.outer(differences, differences)[np.tril_indices(count)] / 2
+    means.sort()
+    value = exp(np.median(means))
+    if count < FEWEST_STARTS:
+        return Ratio(value, starts=count)
+
+    def interval(confidence: float) -> Interval:
+        tail = (1 - confidence) / 2
+        if count >= _FEWEST_RANKED:
+            outside = _ranks_outside(count, tail)
+            return Interval(exp(means[outside - 1]), exp(means[-outside]))
+        half = _student_t(1 - tail, count - 1) * differences.std(ddof=1) / count**0.5
+        return Interval(exp(differences.mean() - half), exp(differences.mean() + half))
+
+    return Ratio(value, interval(confidence), interval(of_same(confidence)), count)
 
 
-def independent_ratio_interval(new: Floats, old: Floats, seed: int) -> Interval | None:
-    """The same for independent starts of two runs."""
+def of_same(confidence: float) -> float:
+    """Of the interval that "same" needs: two one-sided tests, each as strict as that one."""
+    return 2 * confidence - 1
+
+
+@lru_cache
+def _ranks_outside(count: int, tail: float) -> int:
+    """How many sums of signed ranks are so small that together they are no likelier than that."""
+    chances = np.ones(1)
+    for rank in range(1, count + 1):
+        nothing = np.zeros(rank)
+        chances = (np.append(chances, nothing) + np.append(nothing, chances)) / 2
+    return int(np.searchsorted(np.cumsum(chances), tail, "right"))
+
+
+def correlation(new: Mapping[int, float], old: Mapping[int, float]) -> float | None:
+    """Of each round's ratio with the next one's: how far the rounds repeat each other."""
+    differences = np.log([new[number] / old[number] for number in new if number in old])
+    differences -= differences.mean() if len(differences) else 0.0
+    squares = float(differences @ differences)
+    return float(differences[1:] @ differences[:-1]) / squares if squares else None
+
+
+def independent_ratio(new: Floats, old: Floats, seed: int) -> Ratio | None:
+    """The ratio of the medians of independent starts of two runs; None where one has none."""
+    if not (len(new) and len(old)):
+        return None
+    value = float(np.median(new) / np.median(old))
     count = min(len(new), len(old))
     if count < FEWEST_STARTS:
-        return None
+        return Ratio(value)
     random = np.random.default_rng(seed)
     one, other = (
         np.median(starts[random.integers(0, len(starts), (_RESAMPLES, len(starts)))], axis=1)
         for starts in (new, old)
     )
-    return _expanded_interval(one / other, count)
+    return Ratio(value, *_both_intervals(one / other, count))
 
 
-def judge(interval: Interval | None, margin: float) -> Verdict:
-    """The verdict from the ratio's interval.
+def judge(ratio: Ratio | None, margin: float) -> Verdict:
+    """The verdict from the ratio's intervals.
 
-    `margin` is the difference that matters: 0.02 calls two backends the same when the whole
-    interval lies within 2 % of the baseline, and different when it lies wholly outside.
+    `margin` is the difference that matters: 0.02 calls two backends different when the whole
+    interval lies more than 2 % away from the baseline, and the same when that of "same" lies
+    wholly nearer.
     """
-    if interval is None:
+    if ratio is None or ratio.interval is None or ratio.of_same is None:
         return "ambiguous"
-    if interval.high < 1 / (1 + margin):
+    if ratio.interval.high < 1 / (1 + margin):
         return "faster"
-    if interval.low > 1 + margin:
+    if ratio.interval.low > 1 + margin:
         return "slower"
-    if interval.low >= 1 / (1 + margin) and interval.high <= 1 + margin:
+    if ratio.of_same.low >= 1 / (1 + margin) and ratio.of_same.high <= 1 + margin:
         return "same"
     return "ambiguous"
+
+
+def starts_to_decide(ratio: Ratio, margin: float) -> float:
+    """About how many starts a verdict needs where the ratio and the scatter stay as they are."""
+    if ratio.interval is None or ratio.of_same is None:
+        return FEWEST_STARTS
+    away = abs(log(ratio.value)) - log1p(margin)
+    low, high = ratio.interval if away > 0 else ratio.of_same
+    return ratio.starts * (log(high / low) / 2 / away) ** 2 if away else inf
 
 
 def spread(values: Sequence[float] | Floats) -> float:
@@ -203,9 +274,15 @@ def _separation(low: Floats, high: Floats) -> float:
     return distance / float(within) if within else inf if distance else 0.0
 
 
-def _expanded_interval(estimates: Floats, count: int) -> Interval:
+def _both_intervals(estimates: Floats, count: int) -> tuple[Interval, Interval]:
+    """With CONFIDENCE, and that of "same"."""
+    same = _expanded_interval(estimates, count, of_same(CONFIDENCE))
+    return _expanded_interval(estimates, count), same
+
+
+def _expanded_interval(estimates: Floats, count: int, confidence: float = CONFIDENCE) -> Interval:
     """The percentile interval of the estimates, widened where few values gave them."""
-    expanded = (count / (count - 1)) ** 0.5 * _student_t((1 + CONFIDENCE) / 2, count - 1)
+    expanded = (count / (count - 1)) ** 0.5 * _student_t((1 + confidence) / 2, count - 1)
     tail = NormalDist().cdf(-expanded)
     low, high = np.quantile(estimates, (tail, 1 - tail))
     return Interval(float(low), float(high))

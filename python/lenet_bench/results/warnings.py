@@ -10,7 +10,17 @@ import numpy as np
 
 from ..units import counted, percent, time
 from .model import BackendResult, Disturbance, Result
-from .statistics import FEWEST_STARTS, fewest, show, spread, start_medians_us, two_modes
+from .statistics import (
+    FEWEST_STARTS,
+    correlation,
+    fewest,
+    paired_ratio,
+    show,
+    spread,
+    start_medians_us,
+    starts_to_decide,
+    two_modes,
+)
 
 # Limits: a quiet machine is above the first and below the rest.
 _QUIET = 0.9  # of the timed time
@@ -22,6 +32,9 @@ _UNSTABLE = 0.10
 _WARMING = 0.05
 _SPINNING = 0.05
 _NEAR_FLOOR = 0.10
+_REPEATING = 0.3  # a correlation, where it is also beyond chance
+_MANY = 1000
+_SCATTERING = 0.002  # an interval that is too narrow by half does not matter below
 
 #: Of the recorded variables of the environment those that choose a device or an API, not a speed.
 _HARMLESS = ("CUDA_VISIBLE_DEVICES", "KERAS_BACKEND", "LENET_BENCH_AT_ONCE")
@@ -61,6 +74,8 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
         long_s = needed_s(result)
         advice = f", which take {long_s} s (--budget {long_s}s)" if long_s else ""
         yield f"too few calls for a p99: {named}; {fewest(99):,} are needed{advice}"
+    if result.ended != "decided" and (near := _near(timed, result)):
+        yield f"too close to call: {_listed(near)}; measure longer (--until decided)"
     if failed := [row.name for row in timed if row.failures]:
         yield (
             f"failed once, then ran: {', '.join(failed)}; the result file has each failed block "
@@ -73,6 +88,19 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
             f"{rules.threads} threads share {counted(cores, 'core')} and wait for each other; "
             f"give --threads {cores} or fewer"
         )
+
+
+def _near(timed: Sequence[BackendResult], result: Result) -> dict[str, str]:
+    """The backends without a verdict, and about how many starts each needs in all."""
+    found: dict[str, str] = {}
+    for row in timed:
+        if row.summary and row.summary.verdict == "ambiguous" and result.baseline:
+            bases = start_medians_us(result.backend(result.baseline).blocks)
+            needed = starts_to_decide(
+                paired_ratio(start_medians_us(row.blocks), bases), result.rules.margin
+            )
+            found[row.name] = f"about {needed:.0f} starts" if needed < _MANY else "many starts"
+    return found
 
 
 def _too_few(few: Sequence[BackendResult], *, everyone: bool, needed_s: int | None) -> str:
@@ -180,6 +208,8 @@ def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[
     asked = "were asked for" if several else f"the {rules.threads} asked for"
     if modes := in_two_modes(rows):
         yield modes
+    if alike := _repeating(rows, result):
+        yield alike
     judged: list[tuple[Callable[[BackendResult], float], float, Callable[[float], str], str]] = [
         (
             _moves,
@@ -262,6 +292,27 @@ def _listed(said: Mapping[str, str]) -> str:
     if len(named) > _NAMED + 1:  # one more takes as much room as "and 1 more"
         return f"{', '.join(named[:_NAMED])} and {len(named) - _NAMED} more"
     return ", ".join(named)
+
+
+def _repeating(rows: Sequence[BackendResult], result: Result) -> str | None:
+    """The backends whose ratio in one round tells the next one's."""
+    if not result.baseline:
+        return None
+    bases = start_medians_us(result.backend(result.baseline).blocks)
+    said: dict[str, str] = {}
+    for row in rows:
+        starts = start_medians_us(row.blocks)
+        low, high = paired_ratio(starts, bases).bounds
+        found = correlation(starts, bases) or 0.0
+        scatters = low and high and high / low > 1 + _SCATTERING
+        if scatters and found > max(_REPEATING, 2 / len(row.blocks) ** 0.5):
+            said[row.name] = f"{found:.2f}"
+    if not said:
+        return None
+    return (
+        "the ratios of neighbouring rounds are alike, so their intervals may be too narrow: "
+        f"{_listed(said)}, as a correlation; measure again on another day"
+    )
 
 
 def in_two_modes(rows: Sequence[BackendResult]) -> str | None:

@@ -102,7 +102,7 @@ def footnote(result: Result) -> str:
     if result.rules.interval_s:
         notes.append("p99: 99 % of the calls are faster")
     if result.baseline:
-        notes.append(f"ratio: to {result.baseline}, above 1 is slower")
+        notes.append(f"paired ratio: to {result.baseline} in the same rounds, above 1 is slower")
     notes.append(f"same: within {units.percent(result.rules.margin)}")
     if floor is not None:
         notes.append(f"an empty call takes {units.time(floor)}")

@@ -1,14 +1,13 @@
 """Versions of an API side by side: a table, and in sentences whether the upgrade made it slower."""
 
 from collections.abc import Iterator, Mapping
-from statistics import median
 
 from packaging.version import InvalidVersion, Version
 
 from .. import units
 from ..registry import AGAIN, with_threads, without_threads, without_version
 from ..results import BackendResult, Result, start_medians_us
-from ..results.statistics import UNBOUNDED, Interval, judge, ratio_interval
+from ..results.statistics import UNBOUNDED, Ratio, judge, paired_ratio
 from ..texts import listed
 from .columns import Quantity
 from .figures.records import Record
@@ -76,8 +75,10 @@ def passes(result: Result, by: float) -> bool:
 
 
 def _beside(row: BackendResult, other: BackendResult, result: Result) -> Record:
-    seed, margin = result.rules.seed, result.rules.margin
-    ratio, low, high = _ratio(start_medians_us(row.blocks), start_medians_us(other.blocks), seed)
+    margin = result.rules.margin
+    ratio = _ratio(start_medians_us(row.blocks), start_medians_us(other.blocks))
+    imports = _ratio(_imports_s(row), _imports_s(other))
+    low, high = ratio.bounds if ratio else UNBOUNDED
     api = without_version(row.name)
     return {
         "name": row.name,
@@ -85,15 +86,16 @@ def _beside(row: BackendResult, other: BackendResult, result: Result) -> Record:
         "version": _version(row),
         "other": _version(other) if row is not other else None,
         "is_floor": _is_again(row),
-        "within": _within_floor(row, ratio, result),
+        "within": _within_floor(row, ratio.value if ratio else None, result),
         "call_us": row.p50_us,
-        "ratio": ratio,
+        "ratio": ratio.value if ratio else None,
         "low": low,
         "high": high,
-        "verdict": "the oldest" if row is other else _verdict(low, high, margin),
+        "verdict": "the oldest" if row is other else judge(ratio, margin),
         "import_s": row.median_s("import_s"),
         "first_s": row.median_s("first_s"),
-        "imports": _ratio(_imports_s(row), _imports_s(other), seed),
+        "import_ratio": imports.value if imports else None,
+        "import_verdict": judge(imports, margin),
         "peak_rss_mib": row.peak_rss_mib,
         "installed_mib": row.installed_mib,
     }
@@ -108,24 +110,12 @@ def _within_floor(row: BackendResult, ratio: float | None, result: Result) -> bo
         return False
     if without_version(same.name) != without_version(row.name):
         return False
-    medians = start_medians_us(same.blocks), start_medians_us(once.blocks)
-    _, low, high = _ratio(*medians, result.rules.seed)
-    return low is not None and high is not None and low <= ratio <= high
+    floor = _ratio(start_medians_us(same.blocks), start_medians_us(once.blocks))
+    return bool(floor and floor.interval and floor.interval.low <= ratio <= floor.interval.high)
 
 
-def _ratio(
-    new: Mapping[int, float], old: Mapping[int, float], seed: int
-) -> tuple[float | None, float | None, float | None]:
-    if not (new and old):
-        return None, None, None
-    low, high = ratio_interval(new, old, seed) or UNBOUNDED
-    return median(new.values()) / median(old.values()), low, high
-
-
-def _verdict(low: float | None, high: float | None, margin: float) -> str:
-    if low is None or high is None:
-        return "ambiguous"
-    return judge(Interval(low, high), margin)
+def _ratio(new: Mapping[int, float], old: Mapping[int, float]) -> Ratio | None:
+    return paired_ratio(new, old) if new and old else None
 
 
 def _imports_s(row: BackendResult) -> dict[int, float]:
@@ -140,22 +130,22 @@ def said(found: list[Record], margin: float) -> Iterator[str]:
     """
     alike: dict[str, list[Record]] = {}
     for row in found:
-        if _is_alike(row, margin):
+        if _is_alike(row):
             alike.setdefault(row["api"], []).append(row)
     for row in found:
         rows = alike.get(row["api"], [])
         if len(rows) < 2 or row not in rows:
             if row["other"]:
-                yield f"{_said_of_call(row, margin)}{_said_of_import(row, margin)}."
+                yield f"{_said_of_call(row, margin)}{_said_of_import(row)}."
         elif row is rows[0]:
             several = listed([one["version"] for one in rows])
             yield f"{row['api']} {several} cannot be told apart from {row['other']}."
 
 
-def _is_alike(row: Record, margin: float) -> bool:
+def _is_alike(row: Record) -> bool:
     is_open = row["other"] and row["verdict"] == "ambiguous" and row["low"]
     is_floor = row["is_floor"] or row["within"]
-    return bool(is_open and not is_floor and not _said_of_import(row, margin))
+    return bool(is_open and not is_floor and not _said_of_import(row))
 
 
 def _said_of_call(row: Record, margin: float) -> str:
@@ -175,10 +165,9 @@ def _said_of_call(row: Record, margin: float) -> str:
     return f"{one} {takes} as long as {other}"
 
 
-def _said_of_import(row: Record, margin: float) -> str:
+def _said_of_import(row: Record) -> str:
     """What is certain of it; nothing of a short one, nor of a floor."""
-    ratio, low, high = row["imports"]
     is_short = (row["import_s"] or 0.0) <= _SHORT_S
-    if is_short or row["is_floor"] or _verdict(low, high, margin) in ("same", "ambiguous"):
+    if is_short or row["is_floor"] or row["import_verdict"] in ("same", "ambiguous"):
         return ""
-    return f"; its import takes {units.ratio(ratio)} times as long"
+    return f"; its import takes {units.ratio(row['import_ratio'])} times as long"

@@ -7,7 +7,7 @@ from ...models.programs import call_of
 from ...network import LENET
 from ...registry import IN_CPP
 from ...results import start_medians_us
-from ...results.statistics import FEWEST_STARTS, ratio_interval
+from ...results.statistics import FEWEST_STARTS, paired_ratio
 from ...texts import listed
 from .records import Record, Run, named
 
@@ -82,9 +82,11 @@ def title(run: Run) -> str:
 def times_longer(run: Run, slow: Record, fast: Record) -> str:
     """How many times as long one call takes as another, in two digits, with its interval."""
     starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends}
-    found = ratio_interval(starts[slow["name"]], starts[fast["name"]], run.result.rules.seed)
-    times = f"{units.about(slow['p50_us'] / fast['p50_us'])} times"
-    return f"{times} ({units.about(found.low)} to {units.about(found.high)})" if found else times
+    found = paired_ratio(starts[slow["name"]], starts[fast["name"]])
+    times = f"{units.about(found.value)} times"
+    if found.interval is None:
+        return times
+    return f"{times} ({units.about(found.interval.low)} to {units.about(found.interval.high)})"
 
 
 def has_verdicts(run: Run) -> bool:
@@ -181,6 +183,6 @@ def _ties(run: Run) -> Iterator[str]:
     starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends if one.blocks}
     fastest, rules = starts[run.rows[0]["name"]], run.result.rules
     for row in run.rows[1:]:
-        found = ratio_interval(starts[row["name"]], fastest, rules.seed)
+        found = paired_ratio(starts[row["name"]], fastest).interval
         if found and found.low <= 1 + rules.margin:
             yield row["name"]
