@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lenet_bench import CompareOptions
 from lenet_bench.measure import calls as measured_calls
 from lenet_bench.measure.block import said_of_turns
 from lenet_bench.measure.calls import time_calls
 from lenet_bench.measure.comparison import Plan, shuffled, to_repeat
+from lenet_bench.measure.decided import Undecided, bounded, is_look
 from lenet_bench.measure.experiments import Experiments
 from lenet_bench.measure.messages import Failure, FewTimed, Probed, Timed, packed
 from lenet_bench.measure.pinning import (
@@ -28,8 +30,9 @@ from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.subjects import lenet
 from lenet_bench.subjects.subject import Known
 from lenet_bench.why import Probe
+from msgspec.structs import replace
 from processes import python
-from sample_results import QUIET_SLICES, SLOW_SLICES, blocks
+from sample_results import QUIET_SLICES, SLOW_SLICES, blocks, log
 
 NAMES = ["a", "b", "c", "d"]
 NOTHING = np.empty(0, np.float32)
@@ -333,3 +336,46 @@ LYING = {
 @pytest.mark.parametrize("stretches", LYING.values(), ids=list(LYING))
 def test_halved_times_are_not_believed(stretches):
     assert not is_believed(stretches)
+
+
+def scattered(name, us, scatter, rounds):
+    """Blocks of these starts, each of one time, which differ by that from round to round."""
+    random = np.random.default_rng(len(name))
+    made = zip(
+        blocks(name, us, rounds=rounds),
+        np.exp(scatter * random.standard_normal(rounds)),
+        strict=True,
+    )
+    return tuple(replace(block, samples_ns=(int(us * 1000 * by),) * 25) for block, by in made)
+
+
+def test_the_backends_without_a_certain_verdict_go_on_with_the_baseline():
+    steady = (scattered(name, us, 0.001, 13) for name, us in {"base": 100, "slow": 150}.items())
+    noisy, near = scattered("noisy", 100, 0.3, 13), scattered("near", 102, 0.03, 13)
+    found = Undecided(log(*steady, noisy, near, baseline="base"))
+    assert set(found.starts) == {"noisy", "near"}
+    assert found.judged == 3
+    assert [name in found for name in ("base", "slow", "noisy", "near")] == [
+        True,
+        False,
+        True,
+        True,
+    ]
+    assert found.says(most=1e6) == "open: noisy and near"
+    assert "too noisy for the time left: noisy" in found.says(most=found.starts["noisy"] - 1)
+
+
+def test_five_starts_decide_nothing():
+    found = Undecided(log(blocks("base", 10, rounds=5), blocks("slow", 90, rounds=5)))
+    assert set(found.starts) == {"slow"}
+
+
+def test_verdicts_are_looked_at_seldom():
+    assert [number for number in range(30) if is_look(number)] == [6, 8, 10, 13, 17, 22, 28]
+
+
+def test_a_run_until_decided_has_an_end_and_a_fixed_baseline():
+    options = bounded(CompareOptions(("fused", "numpy"), until_decided=True))
+    assert (options.baseline, options.budget_s) == ("fused", 300)
+    options = bounded(CompareOptions(("fused", "onednn"), until_decided=True, rounds=9))
+    assert (options.baseline, options.budget_s) == (None, None)

@@ -75,6 +75,12 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
     "--quick",
     f"Measure {listed(QUICK)}, or those you name, within {QUICK_S:g} s.",
 )
+@option(
+    "--until [decided]",
+    "End when each verdict is certain, but with --budget at the latest. [five minutes]",
+    "until_decided",
+    callback=lambda _context, _option, chosen: chosen is not None,
+)
 @option("--baseline BACKEND", "The backend that ratios refer to. [onednn, else the fastest]")
 @option(
     "--batch N,N,...",
@@ -171,6 +177,7 @@ def compare(
 
     $ lenet-bench compare --quick
     $ lenet-bench compare fused openblas --budget 60s
+    $ lenet-bench compare litert onednn --until decided
     $ lenet-bench compare fused keras --batch 1,8,64,512
     $ lenet-bench compare onnxruntime torch --callers 1,2,4
     $ lenet-bench compare fused keras --interval 20ms --cold

@@ -6,7 +6,7 @@ The parent never computes or draws while a backend is timed: it sleeps until the
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -39,6 +39,7 @@ from ..subjects.subject import Prepared
 from ..texts import printable
 from . import empty
 from .block import Task, measure_block
+from .decided import Undecided, bounded, is_look
 from .empty import EMPTY
 from .environment import read_machine
 from .interrupts import interrupts
@@ -151,10 +152,13 @@ class _Comparison:
         self._progress = progress
         self._file = file
         earlier = file.log if file else None
+        if options.until_decided:
+            options = bounded(options)
         options = as_before(options, earlier.header) if earlier else options
         if options.seed is None:
             options = replace(options, seed=random.SystemRandom().getrandbits(32))
         self._plan = Plan(options.budget_s, options.rounds, options.least_rounds)
+        self._until_decided, self._open = options.until_decided, ""
         entries = options.entries()
         budget_s = inf if options.budget_s is None else options.budget_s
         before = conditions(options, entries, self._began + budget_s)
@@ -193,8 +197,14 @@ class _Comparison:
         done = {(block.backend, block.round) for block in self._log.blocks if block.status == "ok"}
         gone: set[str] = set()  # failed in this session; earlier failures are tried again
         orders = shuffled(list(self._entries), self._log.header.rules.seed)
+        wanted: Container[str] = self._entries
         for number, order in enumerate(orders):
-            names = [name for name in order if name not in gone]
+            if self._until_decided and is_look(number):
+                wanted = undecided = Undecided(self._log)
+                if not undecided.starts:
+                    return "decided" if undecided.judged else "nothing to time"
+                self._open = f"; {undecided.says(self._starts_left(order, undecided, number))}"
+            names = [name for name in order if name not in gone and name in wanted]
             if not set(names) - {EMPTY}:
                 return "nothing to time"
             if self._plan.is_over(number, self._elapsed_s(), sum(self._each_s(names, {}))):
@@ -210,6 +220,14 @@ class _Comparison:
             if number + 1 >= FEWEST_STARTS:
                 self._repeat(number, [name for name in names if name not in gone])
         raise AssertionError("rounds never run out")
+
+    def _starts_left(self, names: Sequence[str], wanted: Container[str], rounds: int) -> float:
+        """How many starts each wanted backend can have in all, as far as is known."""
+        most = [inf if self._plan.rounds is None else self._plan.rounds]
+        round_s = sum(self._each_s([name for name in names if name in wanted], {}))
+        if self._plan.budget_s is not None and round_s:
+            most.append(rounds + (self._plan.budget_s - self._elapsed_s()) / round_s)
+        return min(most)
 
     def _round(self, number: int, names: Sequence[str]) -> list[Block]:
         """A block of each backend, except those that would exceed the budget."""
@@ -303,7 +321,7 @@ class _Comparison:
         rounds = number + (done_s / round_s if round_s else 0.0)
         elapsed_s = self._elapsed_s()
         left_s = self._plan.left_s(rounds, elapsed_s, round_s)
-        self._progress(Progress(doing, elapsed_s, number, left_s))
+        self._progress(Progress(f"{doing}{self._open}", elapsed_s, number, left_s))
 
     def _tell_before(self, doing: str) -> None:
         self._progress(Progress(doing, self._elapsed_s(), 0, self._plan.left_s(0, 0.0, 0.0)))

@@ -92,6 +92,7 @@ class CompareOptions:
     began_s: float | None = None  # when it began, by time.monotonic, where that was before
     rounds: int | None = None
     least_rounds: int = 0  # completed whatever the budget
+    until_decided: bool = False  # ends when each verdict is certain, and when the budget ends
     margin: float = 0.02  # two backends that differ by less are the same
     seed: int | None = None  # without one, a new one; it is in the result
     timeout_s: float = 120.0  # for one answer of a backend's process
@@ -157,6 +158,8 @@ class CompareOptions:
                 )
         if self.breakdown and len(self.numbers) > 1:
             raise LenetBenchError("why takes one number of threads; to compare several: compare")
+        if self.until_decided and len(self.backends) == 1 and not self.baseline:
+            raise LenetBenchError("--until decided compares, so it needs two backends or more")
         positive = {
             "a number of threads": min(self.numbers) or None,
             "a number of cores": self.cores,

@@ -72,7 +72,7 @@ def _faults(log: Log) -> Iterator[str]:
         yield f"it is of a model of your own, {header.rules.network}"
     if header.rules.apart:
         yield "it is a run of `why`, not of `compare`"
-    if log.end is None or log.end.ended not in ("budget", "rounds"):
+    if log.end is None or log.end.ended not in ("budget", "rounds", "decided"):
         yield "its run was not completed"
     listed = {one.name: one for one in header.backends}
     counting = [block for block in log.blocks if block.status == "ok" and block.calls]
