@@ -104,7 +104,7 @@ def test_experiments_wait_for_a_quiet_machine_and_say_so(loops):
     while every.turns.done < every.turns.most:
         said.append(said_of_turns(every.turns))
         every.turn()
-    assert said[7] == "turn 8 of 8 of its experiments"
+    assert said[7] == "turn 8 of 8 of its experiments, which end after 120 s"
     waiting = "waiting for a quiet machine, turn {} of at most 32 of its experiments"
     assert said[8:] == [waiting.format(turn) for turn in range(9, 33)]
 

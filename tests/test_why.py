@@ -416,7 +416,7 @@ def test_a_long_start_tells_of_its_experiments():
     told = []
     why(CompareOptions(("numpy",), rounds=1), lambda progress: told.append(progress.doing))
     assert "numpy, building its experiments" in told
-    assert "numpy, turn 1 of 8 of its experiments" in told
+    assert "numpy, turn 1 of 8 of its experiments, which end after 120 s" in told
 
 
 def test_why_does_not_go_on_with_a_comparison(tmp_path):

@@ -30,6 +30,7 @@ _LONGEST_S = 0.5  # that calls are timed for
 _BATCH_S = 0.05
 _AHEAD_S = 0.05  # that callers are told when to begin
 _EXPERIMENTS_S = 180.0  # longer timeout than for any other answer
+_TURNS_S = 120.0  # for the turns of a start after the first one
 _GRACE_S = 2.0  # after the budget, to end a turn and to hear what it found
 _LONGEST, _LONGEST_TRACEBACK = 1000, 16_000  # most characters kept of a backend's text
 
@@ -298,11 +299,13 @@ def _taken_apart(start: Judged, task: Task) -> dict[str, Any]:
         began = time.monotonic()
         while turns.most > turns.done:
             now = time.monotonic()
-            if now >= task.until_s:
+            end_s = min(task.until_s, began + _TURNS_S if turns.done else inf)
+            if now >= end_s:
                 break
             turn_s = (now - began) / turns.done if turns.done else 0.0
-            task.tell(said_of_turns(turns), turn_s * (turns.most - turns.done))
-            turns = start.ask(messages.TurnOfExperiments(task.until_s - now), **limits)
+            left_s = turn_s * (turns.most - turns.done)
+            task.tell(said_of_turns(turns), min(left_s, end_s - now))
+            turns = start.ask(messages.TurnOfExperiments(end_s - now), **limits)
         if turns.most and not turns.done:
             raise Failed("timeout", "the budget ended before each experiment had a turn")
         if time.monotonic() >= task.until_s:
@@ -320,4 +323,4 @@ def said_of_turns(turns: messages.Turns) -> str:
     number, most = turns.done + 1, turns.most
     if number > turns.enough:
         return f"waiting for a quiet machine, turn {number} of at most {most} of its experiments"
-    return f"turn {number} of {most} of its experiments"
+    return f"turn {number} of {most} of its experiments, which end after {_TURNS_S:g} s"
