@@ -12,7 +12,7 @@
 #   settings     what is tried for each backend (40)
 #   verify       every backend on MNIST's test images (10)
 #   training     an epoch in six frameworks (5)
-#   self-test    how well `compare` does (15)
+#   self-test    how well `compare` does (25)
 #   production   several callers, a quota, and what idle threads can be told (70)
 #   models       each model.py in results/models, with transformers installed (25)
 #   opened       one call of Keras' predict and one of oneDNN as spans in time, with VizTracer installed (1)
@@ -112,7 +112,10 @@ measure() {
         kept "every-$ms" python -m bench.settings --every "$ms" onnxruntime openvino torch numpy tensorflow --rounds 6
       done
       ;;
-    self-test) printed self-test python bench/self_test.py ;;
+    self-test)
+      ran python bench/self_test.py "$out/self-test"
+      for file in "$out"/self-test/*.jsonl; do [ -e "$file.gz" ] || lenet-bench share --keep "$file"; done
+      ;;
     opened) [ -e "$out/opened.json" ] || python bench/opened.py "$out/opened.json" ;;
   esac
 }

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from itertools import chain, count, cycle, islice, repeat
+from itertools import chain, count, cycle, islice, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from lenet_bench import CompareOptions
 from lenet_bench.measure import calls as measured_calls
 from lenet_bench.measure.block import said_of_turns
 from lenet_bench.measure.calls import time_calls
-from lenet_bench.measure.comparison import Plan, shuffled, to_repeat
+from lenet_bench.measure.comparison import Plan, to_repeat
 from lenet_bench.measure.decided import Undecided, bounded, is_look
 from lenet_bench.measure.experiments import Experiments
 from lenet_bench.measure.messages import Failure, FewTimed, Probed, Timed, packed
@@ -22,9 +22,11 @@ from lenet_bench.measure.pinning import (
     threads_cores,
     with_threads_on,
 )
+from lenet_bench.measure.rounds import again_in, shuffled, with_baseline
 from lenet_bench.measure.start import Failed, answer_in
 from lenet_bench.measure.stretch import Stretch
 from lenet_bench.measure.watch import Delays
+from lenet_bench.registry import names
 from lenet_bench.results import disturbed
 from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.subjects import lenet
@@ -379,3 +381,16 @@ def test_a_run_until_decided_has_an_end_and_a_fixed_baseline():
     assert (options.baseline, options.budget_s) == ("fused", 300)
     options = bounded(CompareOptions(("fused", "onednn"), until_decided=True, rounds=9))
     assert (options.baseline, options.budget_s) == (None, None)
+
+
+def test_in_a_long_round_the_baseline_comes_back_every_six_blocks():
+    entries = CompareOptions(tuple(names())).entries()
+    again = again_in(CompareOptions(), "onednn", len(entries))
+    order = with_baseline([entry.name for entry in entries], "onednn", again)
+    assert len(order) == len(set(order)) == len(entries) + len(again)
+    places = [place for place, name in enumerate(order) if name.startswith("onednn")]
+    assert places[0] == 0
+    assert places[-1] == len(order) - 1
+    assert all(later - place <= 7 for place, later in pairwise(places))
+    assert with_baseline(["b", "onednn", "a"], "onednn", again) == ["b", "onednn", "a"]
+    assert again_in(CompareOptions(), "onednn", 24) == []

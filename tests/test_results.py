@@ -9,10 +9,11 @@ from conftest import ROOT
 from jsonschema import Draft202012Validator
 from lenet_bench import read_result
 from lenet_bench.errors import ResultError
-from lenet_bench.results import Appended, digest, failures, read_log, rows
+from lenet_bench.results import Appended, as_result, digest, failures, read_log, rows
 from lenet_bench.results.files import check_place
 from lenet_bench.results.log import as_lines
 from lenet_bench.results.machine import Machine, Software
+from lenet_bench.results.thin import thinned
 from msgspec.structs import replace
 from sample_results import (
     QUIET_SLICES,
@@ -324,6 +325,28 @@ def test_two_modes_are_named_with_both_medians():
     fast, slow = blocks("a", 20, rounds=16)[:8], blocks("a", 24, rounds=16)[8:]
     (warning,) = warned("two groups", (*fast, *slow))
     assert "a (20.0 µs in 8 starts or 24.0 µs in 8 starts)" in warning
+
+
+def test_a_start_is_compared_with_the_baselines_just_before_and_after_it():
+    """The machine is 20 % slower in the second half of each round, where the backend starts."""
+    timed = {
+        "base": (0.0, 20.0),
+        "row": (3.0, 36.0),
+        "base #2": (2.0, 24.0),
+        "base #3": (4.0, 24.0),
+    }
+    rows = [
+        tuple(replace(one, at_s=10 * one.round + at) for one in blocks(name, us, rounds=8))
+        for name, (at, us) in timed.items()
+    ]
+    made = log(*rows, baseline="base")
+    listed = tuple(one for one in made.header.backends if "#" not in one.name)
+    header = replace(made.header, backends=listed, again=("base #2", "base #3"))
+    made = dataclasses.replace(made, header=header)
+    for found in (as_result(made), as_result(thinned(made))):
+        assert [row.name for row in found.backends] == ["base", "row"]
+        assert found.backend("row").summary.ratio == pytest.approx(1.5, rel=1e-3)
+        assert found.backend("base").summary.ratio == 1.0
 
 
 def test_rounds_that_repeat_each_other_are_told():

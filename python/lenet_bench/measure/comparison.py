@@ -6,7 +6,7 @@ The parent never computes or draws while a backend is timed: it sleeps until the
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -46,6 +46,7 @@ from .interrupts import interrupts
 from .judged import prepared
 from .options import DEFAULT_S, CompareOptions, Entry, as_before, check_same
 from .pinning import on_cores, thread_variables
+from .rounds import again_in, baseline_of, shuffled, with_baseline
 from .start import Conditions, conditions
 
 _MOST_REPEATED = 0.25  # share of the blocks
@@ -115,15 +116,6 @@ class Plan:
         return max(0.0, min(ends)) if ends else None
 
 
-def shuffled(names: Sequence[str], seed: int) -> Iterator[list[str]]:
-    """The endless orders of rounds: the same for the same names and seed."""
-    generator = random.Random(seed)
-    while True:
-        order = list(names)
-        generator.shuffle(order)
-        yield order
-
-
 def to_repeat(blocks: Sequence[Block], disturbed: set[int], backends: Sequence[str]) -> list[Block]:
     """Blocks to repeat after a disturbance: once each, and not too many."""
     seen = Counter((block.backend, block.round) for block in blocks)
@@ -163,7 +155,8 @@ class _Comparison:
         budget_s = inf if options.budget_s is None else options.budget_s
         before = conditions(options, entries, self._began + budget_s)
         self._known = prepared(before, entries, self._tell_before)
-        now = _header(before, self._known, entries)
+        base = baseline_of(options, entries)
+        now = _header(before, self._known, entries, again_in(options, base, len(entries)))
         if earlier:
             check_same(earlier.header, now, options.output)
             self._began -= as_result(earlier).elapsed_s
@@ -171,6 +164,7 @@ class _Comparison:
         self._log = earlier or Log(now)
         floor = Entry(EMPTY, factory=f"{empty.__name__}:Empty", checked=False)
         self._entries = {entry.name: entry for entry in (floor, *entries)}
+        self._base, self._again = base, self._log.header.again
         # Counted before the run, since it reads files: nothing but timing happens later.
         self._costs = {
             name: {
@@ -209,6 +203,7 @@ class _Comparison:
                 return "nothing to time"
             if self._plan.is_over(number, self._elapsed_s(), sum(self._each_s(names, {}))):
                 return "rounds"
+            names = with_baseline(names, self._base, self._again)
             due = [name for name in names if (name, number) not in done]
             if not due:
                 continue
@@ -256,8 +251,12 @@ class _Comparison:
         now, until_s = time.monotonic(), self._conditions.until_s
         if number < self._plan.least:
             until_s = inf
+        again, conditions = name in self._again, self._conditions
+        if again:  # of the baseline's, only the single calls
+            options = replace(conditions.options, batches=(), callers=())
+            conditions = replace(conditions, options=options)
         task = Task(
-            self._entries[name],
+            self._entries[(self._base or name) if again else name],
             number,
             self._elapsed_s(),
             own,
@@ -265,10 +264,12 @@ class _Comparison:
             # Others in a first round, of which nobody knows how long they take, have their share.
             until_s if own else now + (until_s - now) / to_go,
         )
-        block = measure_block(task, replace(self._conditions, until_s=until_s), self._known)
+        block = measure_block(task, replace(conditions, until_s=until_s), self._known)
         if block is None:
             return None
-        if task.first:
+        if again:
+            block = structs.replace(block, backend=name)
+        elif task.first:
             block = structs.replace(block, **self._costs[name])
         return self._keep(block)
 
@@ -334,7 +335,9 @@ class _Comparison:
             self._file.append(line)
 
 
-def _header(conditions: Conditions, known: Prepared, entries: Sequence[Entry]) -> Header:
+def _header(
+    conditions: Conditions, known: Prepared, entries: Sequence[Entry], again: Sequence[str]
+) -> Header:
     options = conditions.options
     assert options.seed is not None
     rules = Rules(
@@ -380,4 +383,5 @@ def _header(conditions: Conditions, known: Prepared, entries: Sequence[Entry]) -
             for one in entries
         ),
         floor=EMPTY,
+        again=tuple(again),
     )

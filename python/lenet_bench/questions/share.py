@@ -75,15 +75,18 @@ def _faults(log: Log) -> Iterator[str]:
     if log.end is None or log.end.ended not in ("budget", "rounds", "decided"):
         yield "its run was not completed"
     listed = {one.name: one for one in header.backends}
+    again = {name: re.sub(r" #\d{1,3}$", "", name) for name in header.again}
+    of_block = {**listed, **{name: listed.get(once) for name, once in again.items()}}
     counting = [block for block in log.blocks if block.status == "ok" and block.calls]
-    timed = [block for block in counting if block.backend in listed]
+    timed = [block for block in counting if block.backend in of_block]
     if not timed:
         yield "no backend was timed"
-    for name in listed:
-        if not _is_known(name):
+    for name in of_block:
+        if not _is_known(again.get(name, name)) or of_block[name] is None:
             yield f"lenet-bench has no backend {name!r}"
     for block in timed:
-        yield from _of_a_block(block, listed[block.backend])
+        if one := of_block[block.backend]:
+            yield from _of_a_block(block, one)
 
 
 def _is_known(name: str) -> bool:

@@ -130,6 +130,7 @@ class Header(Struct, frozen=True, kw_only=True):
     rules: Rules  # how it was measured
     backends: Annotated[tuple[Listed, ...], Few]  # in the order of the table of backends
     floor: Name  # the empty backend, which gives the time of the harness itself
+    again: Annotated[tuple[Name, ...], Few] = ()  # the baseline, started again within each round
 
 
 class ColdStart(Struct, frozen=True):
@@ -439,6 +440,7 @@ class BackendResult:
     callers_refused: Mapping[str, str] = field(default_factory=dict)
     anatomy: Anatomy | None = None
     blocks: tuple[Block, ...] = ()  # those that were timed and count, by round
+    beside_us: Mapping[int, float] = field(default_factory=dict)  # the baseline, near each start
     failures: int = 0  # blocks that failed before the last one
     summary: Summary | None = None
 

@@ -1,10 +1,12 @@
 """From blocks to rows: figures, intervals and verdicts for each backend."""
 
 import os
+from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import ceil
-from statistics import fmean, median
+from statistics import fmean, geometric_mean, median
 from typing import Any
 
 import numpy as np
@@ -71,7 +73,9 @@ def as_result(log: Log) -> Result:
         rules=header.rules,
         rounds=1 + max((block.round for block in log.blocks), default=-1),
         floor=_summarised(floor, None, header),
-        backends=tuple(_summarised(row, base, header) for row in rows),
+        backends=tuple(
+            _summarised(_beside(row, base, started_again(log)), base, header) for row in rows
+        ),
         disturbance=_disturbance(log),
     )
     cut_off = ("the file's last line is incomplete and was ignored",) if log.cut_off else ()
@@ -125,6 +129,32 @@ def unsummarised(log: Log) -> tuple[list[BackendResult], BackendResult]:
     return rows, _row(Listed(log.header.floor), log.blocks)
 
 
+def started_again(log: Log) -> list[BackendResult]:
+    """The baseline as it was started again within rounds, with the blocks that count."""
+    return [_row(Listed(name), log.blocks) for name in log.header.again]
+
+
+def _beside(
+    row: BackendResult, base: BackendResult | None, again: Sequence[BackendResult]
+) -> BackendResult:
+    """The row, with the baseline's time near each start, by its round.
+
+    That is the mean of its starts just before and after in that round, of their logarithms.
+    """
+    if base is None or row.name == base.name:
+        return replace(row, beside_us=start_medians_us(row.blocks))
+    by_round: dict[int, list[Block]] = {}
+    for block in chain(base.blocks, *(one.blocks for one in again)):
+        by_round.setdefault(block.round, []).append(block)
+    found: dict[int, float] = {}
+    for start in row.blocks:
+        ordered = sorted(by_round.get(start.round, ()), key=lambda block: block.at_s)
+        place = bisect(ordered, start.at_s, key=lambda block: block.at_s)
+        if near := ordered[max(place - 1, 0) : place + 1]:
+            found[start.round] = geometric_mean(block.median_us for block in near)
+    return replace(row, beside_us=found)
+
+
 def medians(log: Log) -> Iterator[tuple[BackendResult, float]]:
     """Each timed backend and its median, us, which needs no resampling."""
     rows, _ = unsummarised(replace(log, blocks=settled(log.blocks)))
@@ -136,16 +166,19 @@ def medians(log: Log) -> Iterator[tuple[BackendResult, float]]:
 
 def ratios(log: Log, confidence: float) -> tuple[str | None, dict[str, Ratio]]:
     """The baseline, and the ratio to it of each other backend that was timed."""
-    rows, _ = unsummarised(replace(log, blocks=settled(log.blocks)))
+    log = replace(log, blocks=settled(log.blocks))
+    rows, _ = unsummarised(log)
     base = _baseline(rows, log.header)
     if base is None:
         return None, {}
+    again = started_again(log)
     ran = [row for row in rows if row.status == "ok" and row.blocks and row is not base]
-    starts = start_medians_us(base.blocks)
-    found = {
-        row.name: paired_ratio(start_medians_us(row.blocks), starts, confidence) for row in ran
+    return base.name, {
+        row.name: paired_ratio(
+            start_medians_us(row.blocks), _beside(row, base, again).beside_us, confidence
+        )
+        for row in ran
     }
-    return base.name, found
 
 
 def disturbed(blocks: Sequence[Block]) -> set[int]:
@@ -238,7 +271,7 @@ def ratio_to(row: BackendResult, base: BackendResult) -> Ratio | None:
     """The ratio to the baseline; None where either has too few calls for a median."""
     if _p50_us(row) is None or not _p50_us(base):
         return None
-    return paired_ratio(start_medians_us(row.blocks), start_medians_us(base.blocks))
+    return paired_ratio(start_medians_us(row.blocks), row.beside_us)
 
 
 def _summarised(row: BackendResult, base: BackendResult | None, header: Header) -> BackendResult:

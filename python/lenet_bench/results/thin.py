@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .log import Log
 from .model import SHARED, BackendResult, Batch, Block, Callers, Thinned, Way
-from .read import settled, unsummarised
+from .read import settled, started_again, unsummarised
 
 Times = NDArray[np.int64]
 
@@ -34,7 +34,8 @@ def thinned(log: Log) -> Log:
     rows, floor = unsummarised(log)
     paced = bool(log.header.rules.interval_s)
     edges = {
-        row.name: {**_edges(row, paced=paced), **_edges_of_callers(row)} for row in (*rows, floor)
+        row.name: {**_edges(row, paced=paced), **_edges_of_callers(row)}
+        for row in (*rows, floor, *started_again(log))
     }
     blocks = (_block(block, edges[block.backend]) for block in log.blocks)
     return Log(replace(log.header, kind=SHARED), tuple(blocks), log.end)

@@ -94,11 +94,9 @@ def _near(timed: Sequence[BackendResult], result: Result) -> dict[str, str]:
     """The backends without a verdict, and about how many starts each needs in all."""
     found: dict[str, str] = {}
     for row in timed:
-        if row.summary and row.summary.verdict == "ambiguous" and result.baseline:
-            bases = start_medians_us(result.backend(result.baseline).blocks)
-            needed = starts_to_decide(
-                paired_ratio(start_medians_us(row.blocks), bases), result.rules.margin
-            )
+        if row.summary and row.summary.verdict == "ambiguous":
+            ratio = paired_ratio(start_medians_us(row.blocks), row.beside_us)
+            needed = starts_to_decide(ratio, result.rules.margin)
             found[row.name] = f"about {needed:.0f} starts" if needed < _MANY else "many starts"
     return found
 
@@ -208,7 +206,7 @@ def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[
     asked = "were asked for" if several else f"the {rules.threads} asked for"
     if modes := in_two_modes(rows):
         yield modes
-    if alike := _repeating(rows, result):
+    if alike := _repeating(rows):
         yield alike
     judged: list[tuple[Callable[[BackendResult], float], float, Callable[[float], str], str]] = [
         (
@@ -294,16 +292,13 @@ def _listed(said: Mapping[str, str]) -> str:
     return ", ".join(named)
 
 
-def _repeating(rows: Sequence[BackendResult], result: Result) -> str | None:
+def _repeating(rows: Sequence[BackendResult]) -> str | None:
     """The backends whose ratio in one round tells the next one's."""
-    if not result.baseline:
-        return None
-    bases = start_medians_us(result.backend(result.baseline).blocks)
     said: dict[str, str] = {}
     for row in rows:
         starts = start_medians_us(row.blocks)
-        low, high = paired_ratio(starts, bases).bounds
-        found = correlation(starts, bases) or 0.0
+        low, high = paired_ratio(starts, row.beside_us).bounds
+        found = correlation(starts, row.beside_us) or 0.0
         scatters = low and high and high / low > 1 + _SCATTERING
         if scatters and found > max(_REPEATING, 2 / len(row.blocks) ** 0.5):
             said[row.name] = f"{found:.2f}"
