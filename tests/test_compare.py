@@ -15,7 +15,7 @@ from scratch_backends import measured
 
 #: Backends that fail, how, and a part of the reason.
 #: Seen by our clock; on a busy machine first by new images, which seem to take twice as long.
-HALVED = "in round 1: it changed its times or in round 1: it remembers answers"
+HALVED = "it changed its times or it remembers answers"
 FAILING = [
     (scratch.KillsItself, "crashed", "in round 1: killed by SIGKILL"),
     (scratch.DiesWithADaemon, "crashed", "in round 1: killed by SIGKILL"),
