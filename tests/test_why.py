@@ -399,6 +399,13 @@ def test_the_call_on_two_cores_is_in_no_sum():
     assert figures(found) == pytest.approx(figures(taken(100)), rel=1e-3)
     assert "60.0 µs" in next(line for line in table([found], WIDE) if "made" in line)
     assert digest(run)["backends"][0]["two_cores_us"] == 60
+
+
+def test_the_share_that_a_call_waits_is_wall_time_less_processor_time():
+    rows = blocks("made", 100, FEWEST_STARTS, experiments=experiments(), cpu_ns=91, wall_ns=100)
+    run = result(rows)
+    waiting = {row.name: row.waiting_share for row in breakdowns(run)}
+    assert waiting == {"made": pytest.approx(0.09)}
     assert "on two cores" not in next(table([taken(100)], WIDE))
 
 

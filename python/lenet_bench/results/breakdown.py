@@ -83,6 +83,7 @@ class Breakdown:
     operations: int = 0  # of its network
     operation_us: Part | None = None  # the dispatch of one operation
     waits: float = 0.0  # how often a call gives up its core
+    waiting_share: float | None = None  # of a call: while no thread of its process computes
     two_cores_us: float | None = None  # the call on two cores; in no sum
     gil_share: float | None = None  # of a call
     anatomy: Anatomy | None = None
@@ -188,6 +189,7 @@ def _summarised(known: Breakdown, blocks: Sequence[Block], seed: int) -> Breakdo
         explained_high=explained[2],
         operations=_operations(tried),
         operation_us=dispatch if of_kind(tried, "operations") else None,
+        waiting_share=_waiting_share(blocks),
         two_cores_us=_two_cores_us(blocks),
     )
 
@@ -246,6 +248,12 @@ def _slope(experiments: Sequence[Experiment]) -> float:
 def _operations(experiments: Sequence[Experiment]) -> int:
     """The whole network's operations."""
     return max((network.operations for network in of_kind(experiments, "stage")), default=0)
+
+
+def _waiting_share(blocks: Sequence[Block]) -> float | None:
+    """Wall time less processor time, of the timed calls and the harness around them."""
+    shares = [1 - block.cpu_ns / block.wall_ns for block in blocks if block.wall_ns]
+    return max(0.0, float(np.median(shares))) if shares else None
 
 
 def _two_cores_us(blocks: Sequence[Block]) -> float | None:

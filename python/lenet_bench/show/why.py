@@ -28,6 +28,7 @@ _COLUMNS = {
     "call": "one input, median",
     "sum of parts": "as a share of the call",
     "an operation": "what one more trivial layer in the network takes",
+    "waiting": "the share of a call in which its process does not compute",
     "on two cores": "the call where its process may use one core more",
     "GIL held": "the share of a call during which no other Python code runs",
     "Python calls": "Python functions that run in a call",
@@ -206,6 +207,7 @@ def _columns(ran: Sequence[Breakdown]) -> Iterator[Column]:
     yield Column("sum of parts", explained)
     yield Column("95 % interval", bounds, leaves=2)
     yield Column("an operation", operations, leaves=3)
+    yield Column("waiting", [units.percent(row.waiting_share, places=0) for row in ran], leaves=8)
     if any(row.two_cores_us for row in ran):
         yield Column("on two cores", [units.time(row.two_cores_us) for row in ran], leaves=7)
     if any(row.gil_share is not None for row in ran):
