@@ -35,8 +35,8 @@ calls='jax keras keras-jax keras-jax:predict_on_batch keras-torch keras-torch:pr
   keras:function keras:predict_on_batch litert mnn numpy onednn onnxruntime openblas openvino tensorflow
   tensorflow:concrete tensorflow:function tensorflow:session tensorflow:xla torch torch:compile torch:export
   torch:torchscript'
-sized='onednn numpy mnn litert executorch ncnn openvino:tensors onnxruntime opencv jax torch torch:export tensorflow
-  tensorflow:function keras-jax:predict_on_batch keras keras:predict_on_batch keras:function'
+sized='onednn numpy mnn mnn:direct litert executorch ncnn ncnn:direct openvino:tensors onnxruntime opencv jax torch
+  torch:export tensorflow tensorflow:function keras-jax:predict_on_batch keras keras:predict_on_batch keras:function'
 built='onednn numpy mnn litert ncnn openvino:tensors onnxruntime opencv jax torch tensorflow:function keras
   keras:predict_on_batch'
 services='fused onednn numpy litert mnn onnxruntime openvino openvino:tensors jax torch torch:torchscript

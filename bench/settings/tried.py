@@ -32,11 +32,6 @@ def mnn(says: str, **config: str) -> Setting:
     return Setting(says, "session", (then("config", lambda given: {**given, **config}),))
 
 
-def ncnn(option: str, says: str) -> Setting:
-    """An option of ncnn's nets turned off."""
-    return Setting(says, changes=(then("ncnn.Net", lambda net: setattr(net.opt, option, False)),))
-
-
 def without_arena(options: Any) -> None:
     options.enable_cpu_mem_arena = False
 
@@ -106,8 +101,10 @@ SETTINGS: dict[str, dict[str, Setting]] = {
         "precision_normal": mnn("Precision normal, the default.", precision="normal"),
     },
     "ncnn": {
-        "no_winograd": ncnn("use_winograd_convolution", "Convolutions not by Winograd's method."),
-        "no_light_mode": ncnn("lightmode", "Intermediate results kept."),
+        "no_light_mode": Setting(
+            "Intermediate results kept.",
+            changes=(then("ncnn.Net", lambda net: setattr(net.opt, "lightmode", False)),),
+        ),
     },
     "onnxruntime": {
         "no_arena": Setting("No memory arena.", "run", (then("ort.SessionOptions", without_arena),))

@@ -30,10 +30,18 @@ Softmax       prob   1 1 fc2 probabilities 0=0
 """
 
 
-def build(weights: Weights, threads: int, *, fp16: bool = False, bf16: bool = False) -> Infer:
+def build(
+    weights: Weights,
+    threads: int,
+    *,
+    winograd: bool = True,
+    fp16: bool = False,
+    bf16: bool = False,
+) -> Infer:
     """A net, and an extractor for each image."""
     net = ncnn.Net()
     net.opt.num_threads = threads
+    net.opt.use_winograd_convolution = winograd
     net.opt.use_vulkan_compute = False
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = fp16
     if bf16:  # which it is not by default
@@ -57,6 +65,11 @@ def build(weights: Weights, threads: int, *, fp16: bool = False, bf16: bool = Fa
         return np.array(probabilities)[np.newaxis]
 
     return infer
+
+
+def direct(weights: Weights, threads: int) -> Infer:
+    """No Winograd, which ncnn uses for convolutions of three by three, so not for LeNet's."""
+    return build(weights, threads, winograd=False)
 
 
 def float16(weights: Weights, threads: int) -> Infer:

@@ -68,6 +68,7 @@ ENGINES: tuple[Backend, ...] = (
         library="ncnn",
         default="",
         variants={
+            "direct": "no Winograd",
             "float16": "ncnn's default options: float16 where it can",
             "bfloat16": "weights and layers' outputs stored in bfloat16",
         },

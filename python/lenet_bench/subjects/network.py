@@ -31,7 +31,9 @@ from ..weights import Weights
 from .subject import STRETCHES, Judge, Known, Prepared, Run, Subject
 
 #: Layers that a backend's API does not have, as tried with the versions in constraints.txt.
-LACKING = {"gru": ("keras-jax:jit", "mnn", "mnn:direct", "ncnn", "tflite-micro", "tvm")}
+LACKING = {
+    "gru": ("keras-jax:jit", "mnn", "mnn:direct", "ncnn", "ncnn:direct", "tflite-micro", "tvm")
+}
 #: The builder of each file of backends/.
 _BUILDERS = {
     **dict.fromkeys(("iree", "mnn", "onnxruntime", "opencv", "openvino", "tract", "tvm"), "onnx"),
