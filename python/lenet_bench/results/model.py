@@ -6,6 +6,7 @@ verdicts and warnings are never in the file: they are computed from its blocks.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from statistics import median
 from typing import Annotated, Literal
 
@@ -482,6 +483,11 @@ class Result:
         """The backend that ratios are to."""
         rows = (row for row in self.backends if row.summary and row.summary.verdict == "baseline")
         return next((row.name for row in rows), None)
+
+    @property
+    def strictest(self) -> float:
+        """The difference that is allowed to most backends: the least of all."""
+        return min((row.tolerance for row in self.backends if row.tolerance), default=inf)
 
     def backend(self, name: str) -> BackendResult:
         return next(row for row in self.backends if row.name == name)

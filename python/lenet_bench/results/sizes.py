@@ -33,6 +33,7 @@ class Sized:
     ratio: float  # 1: the fastest
     low: float | None  # where the ratio's interval begins; None: the fastest, or too few starts
     high: float | None
+    off: float | None = None  # its difference, where most may not differ by so much
 
     @property
     def is_near(self) -> bool:
@@ -77,7 +78,7 @@ def since(own: Sequence[Sized]) -> Sized | None:
     return near[-1] if near else None
 
 
-def has_slower_kernels(own: Sequence[Sized]) -> bool:
+def is_beyond_calls(own: Sequence[Sized]) -> bool:
     """Whether calls and dispatch cannot explain how much longer its largest network takes."""
     first, last = own[0], own[-1]
     certain = last.low is not None and last.low > 1 + NEAR
@@ -107,7 +108,8 @@ def _sized(row: BackendResult, fastest: BackendResult, result: Result) -> Sized:
     if row is not fastest:
         ratio = paired_ratio(start_medians_us(row.blocks), start_medians_us(fastest.blocks))
     size = network(of).multiply_adds
-    return Sized(of, size, row.name, _us(row), ratio.value, *ratio.bounds)
+    off = row.difference if (row.difference or 0.0) > result.strictest else None
+    return Sized(of, size, row.name, _us(row), ratio.value, *ratio.bounds, off)
 
 
 def _us(row: BackendResult) -> float:

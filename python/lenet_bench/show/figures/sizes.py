@@ -18,11 +18,11 @@ _ROOM = 1.35  # from the end of a line to its name, and around the data: factors
 _LIMIT = "this machine's limit"
 _HOW = (
     "Time of a call over that of the fastest API on the same network, by the network's "
-    "multiply-adds, both logarithmic. Each API by its fastest variant, the inference engines by "
-    "the fastest of them; at the end of a line is the variant that is fastest there. The dots "
-    "apart are a recurrent network, whose steps wait for one another. The broken line, where there "
-    "is one, is the least time in which the machine can read the weights and multiply. Point at a "
-    "dot for its name."
+    "multiply-adds, both logarithmic. Each API by the fastest of its calls measured, the inference "
+    "engines by the fastest of them; at the end of a line is the call that is fastest there. The "
+    "dots apart are a recurrent network, whose steps wait for one another. The broken line, where "
+    "there is one, is the least time in which the machine can read the weights and multiply, layer "
+    "by layer. Point at a dot for its name."
 )
 
 
