@@ -1,27 +1,42 @@
-"""The least time of each network on one core here, to read its weights and to multiply.
+"""How fast one core here multiplies and reads, which limits every network (tables.py).
 
 python bench/limit.py > results/networks/limit.json
 
-It is the longer of two times: the multiply-adds at the rate of the fastest product of matrices, and
-the weights at the rate at which as many bytes are read again and again, from the caches or from
-memory. Winograd's method needs fewer products, so that an engine with it may take less. Each rate
-is the best of many tries, which other programs can only make slower.
+A loop that has everything in registers multiplies; the C compiler compiles it. As many bytes as a
+network has weights are read again and again, from the caches or from memory. Each rate is the best
+of many tries, which other programs can only make slower.
 """
 
 import json
 import os
 from collections.abc import Callable
-from math import prod
+from ctypes import CDLL, c_float, c_long
+from pathlib import Path
+from subprocess import run
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is imported
 
 import numpy as np
 from lenet_bench.measure.environment import read_machine
-from lenet_bench.networks import NETWORKS, Graph, network
+from lenet_bench.networks import NETWORKS, network
 
-SIDE = 1024
 SECONDS = 2.0  # for each rate
+TURNS, CHAINS = 100_000, 12  # a chain for each of two units and four cycles, and some more
+LOOP = """
+typedef float vec __attribute__((vector_size(__BIGGEST_ALIGNMENT__)));  /* a register */
+const long in_a_turn = CHAINS * sizeof(vec) / sizeof(float);
+
+float multiply(long turns, float by) {
+    vec sums[CHAINS], all = {0};
+    for (int i = 0; i < CHAINS; i++) sums[i] = all + by * i;  /* of equal chains gcc computes one */
+    while (turns--)
+        for (int i = 0; i < CHAINS; i++) sums[i] = sums[i] * by + by;
+    for (int i = 0; i < CHAINS; i++) all += sums[i];
+    return all[0];
+}
+"""
 
 
 def fastest_s(call: Callable[[], object]) -> float:
@@ -35,10 +50,14 @@ def fastest_s(call: Callable[[], object]) -> float:
 
 
 def multiply_adds_per_s() -> float:
-    """Of a product of matrices in float32."""
-    one = np.ones((SIDE, SIDE), np.float32)
-    into = np.empty_like(one)
-    return SIDE**3 / fastest_s(lambda: np.matmul(one, one, out=into))
+    """In float32, of vectors in registers."""
+    with TemporaryDirectory() as folder:
+        library = Path(folder) / "loop.so"
+        flags = ("-O3", "-march=native", f"-DCHAINS={CHAINS}", "-shared", "-fPIC", "-xc", "-")
+        run([os.environ.get("CC", "cc"), *flags, "-o", library], input=LOOP, text=True, check=True)
+        loop = CDLL(str(library))
+    done = TURNS * c_long.in_dll(loop, "in_a_turn").value
+    return done / fastest_s(lambda: loop.multiply(c_long(TURNS), c_float(0.5)))
 
 
 def bytes_per_s(size: int) -> float:
@@ -47,23 +66,15 @@ def bytes_per_s(size: int) -> float:
     return halves.nbytes / fastest_s(lambda: np.dot(*halves))
 
 
-def least_s(of: Graph, multiplied: float, read: float) -> float:
-    """Without the embedding, of which a call reads a few rows."""
-    used = [layer for layer in of.computed if layer.multiply_adds]
-    weights = sum(prod(shape) for layer in used for shape in layer.parameters.values())
-    return max(of.multiply_adds / multiplied, 4 * weights / read)
-
-
 def main() -> None:
-    multiplied = multiply_adds_per_s()
-    read = {name: bytes_per_s(4 * network(name).weights) for name in NETWORKS}
-    found = {
-        "processor": read_machine().processor.model,
-        "multiply_adds_per_s": multiplied,
-        "bytes_per_s": read,
-        "limits_us": {n: 1e6 * least_s(network(n), multiplied, read[n]) for n in NETWORKS},
+    processor = read_machine().processor
+    rates = {
+        "processor": processor.model,
+        "isa": processor.isa,
+        "multiply_adds_per_s": multiply_adds_per_s(),
+        "bytes_per_s": {name: bytes_per_s(4 * network(name).weights) for name in NETWORKS},
     }
-    print(json.dumps(found, indent=1))
+    print(json.dumps(rates, indent=1))
 
 
 if __name__ == "__main__":

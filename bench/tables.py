@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
-from math import inf
+from math import inf, prod
 from pathlib import Path
 from statistics import median
 
 from conditions import CONDITIONS, fastest_of
-from lenet_bench.networks import NETWORKS
+from lenet_bench.networks import NETWORKS, Graph, network
 from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import find
 from lenet_bench.registry import precision as precision_of
@@ -22,7 +22,7 @@ from lenet_bench.results import (
     read_result,
     start_medians_us,
 )
-from lenet_bench.results.sizes import Sized, by_api, by_name, sized
+from lenet_bench.results.sizes import NEAR, Sized, by_api, by_name, since, sized
 from lenet_bench.results.statistics import judge, paired_ratio
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show import versions as show_versions
@@ -31,7 +31,7 @@ from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
 from lenet_bench.show.sentences import SHORT_LIST, timed, tolerant
 from lenet_bench.show.sentences import conditions as measured_how
-from lenet_bench.show.sizes import millions, ratios, spelt, with_interval
+from lenet_bench.show.sizes import millions, off, ratios, spelt, with_interval
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, count, interval, percent, ratio, time, times
 from models import by_call, by_engine, order
@@ -323,14 +323,47 @@ def of_sizes(folder: Path) -> list[Sized]:
 
 
 def limits_us(folder: Path) -> dict[str, float]:
-    """The least time of each network on the folder's machine."""
-    return dict(json.loads((folder / "limit.json").read_text())["limits_us"])
+    """The least time of each network at the rates of the folder's machine."""
+    rates = json.loads((folder / "limit.json").read_text())
+    multiplied, read = rates["multiply_adds_per_s"], rates["bytes_per_s"]
+    return {name: 1e6 * least_s(network(name), multiplied, read[name]) for name in NETWORKS}
+
+
+def least_s(of: Graph, multiplied: float, read: float) -> float:
+    """The sum over the layers, which follow each other, of the longer of two times.
+
+    One is that of the multiply-adds, which Winograd's method has fewer of. The other is that of
+    reading the weights, without the embedding's, of which a call reads a few rows.
+    """
+    used = [layer for layer in of.computed if layer.multiply_adds]
+    weights = (sum(map(prod, layer.parameters.values())) for layer in used)
+    of_layers = zip((layer.multiply_adds for layer in used), weights, strict=True)
+    return sum(max(done / multiplied, 4 * floats / read) for done, floats in of_layers)
 
 
 def networks(folder: Path) -> Iterator[str]:
-    """How many times as long as the fastest API each backend takes on each network."""
-    titles, *rows = ratios(of_sizes(folder), spelt)
-    yield from markdown(titles, rows, titles[:1])
+    """How many times as long as the fastest each backend takes on each network, and the limit."""
+    every, limits = of_sizes(folder), limits_us(folder)
+    titles, *rows = ratios(every, spelt)
+    least = (ratio(limits[one.network] / one.us) for one in every if one.ratio == 1)
+    yield from markdown(titles, [*rows, ("the machine's limit", *least)], titles[:1])
+    for said in (*off(every), near(every)):
+        yield from ["", said]
+
+
+def near(every: Sequence[Sized]) -> str:
+    """From which network on backends are near the fastest, with the largest and without it."""
+    largest = every[-1].network
+
+    def those(among: Sequence[Sized]) -> str:
+        sizes = {name: since(own) for name, own in by_name(among).items()}
+        return ", ".join(f"`{name}` from {one.network} on" for name, one in sizes.items() if one)
+
+    without = [one for one in every if one.network != largest]
+    return (
+        f"Less than {percent(NEAR, places=0)} longer than the fastest, by the whole interval, take "
+        f"{those(every)}; without {largest}, {those(without)}. No other does from any network on."
+    )
 
 
 def sizesbrief(folder: Path) -> Iterator[str]:

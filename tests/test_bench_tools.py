@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT
 from lenet_bench import CompareOptions, compare
 from lenet_bench.cli.compare import compare as command
+from lenet_bench.networks.graph import Draft
 from lenet_bench.registry import FLOAT32, find, names, precision, tolerance
 from lenet_bench.results import read_result
 from lenet_bench.results.warnings import REMEDIES
@@ -23,7 +24,7 @@ from settings.__main__ import entry
 from settings.idle import IDLE
 from settings.tried import SETTINGS
 from steps import found, seen_again
-from tables import alternatives, compared
+from tables import alternatives, compared, least_s
 
 
 def test_a_setting_is_measured_beside_the_registrys_ways():
@@ -71,6 +72,17 @@ def test_of_two_backends_the_ratio_of_their_medians_is_given_with_its_interval()
     cells, verdict = compared(run.backend("one"), run.backend("other"), run)
     assert cells == ["90.0 µs", "60.0 µs", "0.67", "0.67"]
     assert verdict == "faster"
+
+
+def test_the_limit_of_a_network_is_a_sum_over_its_layers():
+    draft = Draft((1, 10, 10))
+    draft.add("conv", out=5, side=2)
+    draft.add("fc", out=3)
+    network = draft.done("limited", "a layer that multiplies, and one that reads")
+    layers = {layer.kind: layer for layer in network.computed}
+    conv, fc = layers["conv"].multiply_adds, layers["fc"].multiply_adds
+    by_reading = 4 * (fc + 3) / 100  # a weight is used once, and it has three biases
+    assert least_s(network, multiplied=50, read=100) == conv / 50 + by_reading
 
 
 def test_the_run_on_a_gpu_times_each_backend_once():

@@ -107,9 +107,9 @@ def _sized(row: BackendResult, fastest: BackendResult, result: Result) -> Sized:
     ratio = Ratio(1.0)
     if row is not fastest:
         ratio = paired_ratio(start_medians_us(row.blocks), start_medians_us(fastest.blocks))
-    size = network(of).multiply_adds
+    size, (low, high) = network(of).multiply_adds, ratio.bounds
     off = row.difference if (row.difference or 0.0) > result.strictest else None
-    return Sized(of, size, row.name, _us(row), ratio.value, *ratio.bounds, off)
+    return Sized(of, size, row.name, _us(row), ratio.value, low, high, off)
 
 
 def _us(row: BackendResult) -> float:
