@@ -121,9 +121,16 @@ def beside(path: Path, condition: str) -> Path:
     return path.parents[1] / "conditions" / f"{condition}{SUFFIX}"
 
 
-def whytold(path: Path) -> Iterable[str]:
-    """The sentences on a few backends."""
-    return bullets(answer_of([one for one in breakdowns(read_result(path)) if one.name in TOLD]))
+def whytold(path: Path) -> Iterator[str]:
+    """The sentences on a few backends, and on how many calls the sum is short of the call."""
+    every = breakdowns(read_result(path))
+    sums = sorted(one.explained for one in every if one.explained)
+    yield from bullets(answer_of([one for one in every if one.name in TOLD]))
+    yield (
+        f"- Of all {len(sums)} calls the parts add up to less than the call in "
+        f"{sum(one < 1 for one in sums)}: to {percent(sums[0], sums[-1], places=1)} of it, "
+        f"{percent(median(sums), places=1)} at the median."
+    )
 
 
 def bullets(sentences: Iterable[str]) -> Iterator[str]:
