@@ -29,7 +29,17 @@ from lenet_bench.texts import json_text
 from models import picture
 from opened import picture as opened
 from steps import picture as releases
-from tables import DRAWN, ROOT, in_order, limits_us, notatbest, of_sizes, readme_result, runs
+from tables import (
+    DRAWN,
+    PARTS,
+    ROOT,
+    in_order,
+    limits_us,
+    notatbest,
+    of_sizes,
+    readme_result,
+    runs,
+)
 
 MARKDOWN = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 BLOCK = re.compile(
@@ -37,7 +47,6 @@ BLOCK = re.compile(
 )
 PICTURES = ROOT / "docs/pictures"
 SHIPPED = ROOT / "python/lenet_bench/show/classroom"
-PARTS = ROOT / "results/why/epyc-zen5-2026-11-27.jsonl.gz"  # of the machine of the README's result
 NETWORKS = ROOT / "results/networks"
 MODELS = ROOT / "results/models"
 CALLERS = ROOT / "results/production/callers.jsonl.gz"

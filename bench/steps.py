@@ -113,8 +113,8 @@ def releasesteps(folder: Path) -> Iterator[str]:
     both = list(seen_again(first, read(folder / AGAIN)))
     both.sort(key=lambda one: -abs(log(one[0].ratio)))
     yield (
-        f"Of {len(pairs(results))} steps from a release to the next, {len(first)} were beyond "
-        f"{percent(MATTERS)} in the first run, and {len(both)} of these in the second."
+        f"Of {len(pairs(results))} steps from a release to the next, {len(first)} changed the "
+        f"time of a call by more than {percent(MATTERS)}. A second run found {len(both)} of these."
     )
     yield ""
     titles = ("API", "network", "from", "to", "ratio", "interval", "second run", "95 % interval")

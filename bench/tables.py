@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import islice
 from math import inf, prod
 from pathlib import Path
 from statistics import median
 
+import when as which
 from conditions import CONDITIONS, fastest_of
 from lenet_bench.networks import NETWORKS, Graph, network
 from lenet_bench.questions.share import SUFFIX
@@ -22,7 +22,7 @@ from lenet_bench.results import (
     read_result,
     start_medians_us,
 )
-from lenet_bench.results.sizes import NEAR, Sized, by_api, by_name, since, sized
+from lenet_bench.results.sizes import NEAR, Sized, by_name, since, sized
 from lenet_bench.results.statistics import judge, paired_ratio
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show import versions as show_versions
@@ -31,7 +31,7 @@ from lenet_bench.show.markdown import table as markdown
 from lenet_bench.show.page import gather
 from lenet_bench.show.sentences import SHORT_LIST, timed, tolerant
 from lenet_bench.show.sentences import conditions as measured_how
-from lenet_bench.show.sizes import millions, off, ratios, spelt, with_interval
+from lenet_bench.show.sizes import off, ratios, spelt
 from lenet_bench.show.why import answer as answer_of
 from lenet_bench.units import NONE, count, interval, percent, ratio, time, times
 from models import by_call, by_engine, order
@@ -39,16 +39,15 @@ from production import callers, freethreaded, idle, quota, withoutgil
 from settings.built import BUILT
 from settings.tried import MEASURED_ONCE, SETTINGS
 from steps import newestreleases, releasesteps
-from when import answer as in_short
-from when import when as by_need
 
 ROOT = Path(__file__).parents[1]
 MANY = 10  # times as long
 YNNPACK_OFF = "--xla_cpu_experimental_ynn_fusion_type="
 #: Of these docs/why.md has a sentence each.
 TOLD = ("onednn", "torch", "tensorflow:concrete", "keras:predict_on_batch", "keras")
-PRODUCTION, SERVICE = ROOT / "results/production", ("callers", "quota-0.5")
-ON_GPU = ROOT / "results/gpu/h100-2026-11-27" / f"frameworks{SUFFIX}"
+#: Other runs of LeNet with the README's conditions on that machine; the last is one of `why`.
+AGAIN = ("networks/lenet", "networks/control", "why/epyc-zen5-2026-11-27")
+PARTS = ROOT / f"results/{AGAIN[-1]}{SUFFIX}"
 
 
 def backends(path: Path) -> Iterator[str]:
@@ -82,10 +81,20 @@ def row(ways: list[Record]) -> tuple[str, ...]:
     )
 
 
+def modelbrief(path: Path) -> Iterable[str]:
+    """One model by its calls."""
+    return which.own(*runs(path))
+
+
+def releasesbrief(folder: Path) -> Iterable[str]:
+    """How many releases changed the time of a call."""
+    return islice(releasesteps(folder), 1)
+
+
 def readme_result() -> Path:
-    """What the README's table of backends is drawn from."""
-    block = re.search(r"<!-- backends drawn from (\S+)", (ROOT / "README.md").read_text())
-    assert block is not None, "the README has no table of backends"
+    """What the README's answer is drawn from."""
+    block = re.search(r"<!-- answer drawn from (\S+)", (ROOT / "README.md").read_text())
+    assert block is not None, "the README has no answer"
     return ROOT / block[1]
 
 
@@ -96,24 +105,22 @@ def runs(*paths: Path) -> list[Run]:
 
 
 def answer(path: Path) -> Iterable[str]:
-    """The answer in a paragraph."""
-    (run,) = runs(path)
-    return in_short(run)
+    """The answer in three sentences."""
+    return which.answer([*runs(path), *map(kept, AGAIN)])
 
 
 def when(path: Path) -> Iterable[str]:
     """The best call for each need, also under other conditions."""
-    (run,) = runs(path)
-    files = {
-        "two threads": beside(path, "two-threads"),
-        "one call every 20 ms": beside(path, "idle"),
-        "the same, default threads, beside a busy program": beside(path, "as-installed"),
-        "a GPU": ON_GPU,
-    }
-    (own,) = runs(ROOT / f"results/models/mobilenetv2{SUFFIX}")
-    together, limited = (runs(PRODUCTION / f"{name}{SUFFIX}")[0] for name in SERVICE)
-    named = {title: runs(file)[0] for title, file in files.items()}
-    return by_need(run, named, (together, limited), own)
+    return which.table(runs(path)[0], kept)
+
+
+def whenbrief(path: Path) -> Iterable[str]:
+    """The README's part of it."""
+    return which.brief(runs(path)[0], kept)
+
+
+def kept(name: str) -> Run:
+    return runs(ROOT / f"results/{name}{SUFFIX}")[0]
 
 
 def beside(path: Path, condition: str) -> Path:
@@ -273,14 +280,12 @@ def installedbrief(path: Path) -> Iterator[str]:
     names = ("as-installed", "one-thread")
     default, one = ({row.name: row for row in timed(read_result(beside(path, n)))} for n in names)
     slow = [n for n in default if n in one and median_us(default[n]) > MANY * median_us(one[n])]
-
-    def medians(of: Mapping[str, BackendResult]) -> str:
-        return " and ".join(f"{with_bounds(of[name])} with `{name}`" for name in slow)
-
-    yield (
-        "With its default threads, on two cores beside a busy program, a call takes "
-        f"{medians(default)}. With one thread it takes {medians(one)}."
-    )
+    both = [
+        f"`{n}` takes {with_bounds(default[n])} with its default threads and "
+        f"{with_bounds(one[n])} with one"
+        for n in slow
+    ]
+    yield f"On two cores, beside a busy program, {'. '.join(both)}."
 
 
 def with_bounds(row: BackendResult) -> str:
@@ -306,6 +311,16 @@ def in_one(row: BackendResult | None) -> str:
     found = row.summary
     within = f", {interval(found.ratio_low, found.ratio_high)}" if found.ratio_low else ""
     return f"{time(found.p50_us)} ({ratio(found.ratio)}{within})"
+
+
+def verified(path: Path) -> Iterator[str]:
+    """How many of the test images all calls read right."""
+    every = json.loads(path.read_text())["backends"]
+    right = sorted(one["accuracy"] for one in every)
+    yield (
+        f"{len(every)} calls read MNIST's {count(every[0]['images'])} test images, and each reads "
+        f"{percent(right[0], right[-1], places=2)} of them right."
+    )
 
 
 def precisionbrief(path: Path) -> Iterator[str]:
@@ -371,26 +386,6 @@ def near(every: Sequence[Sized]) -> str:
         f"Less than {percent(NEAR, places=0)} longer than the fastest, by the whole interval, take "
         f"{those(every)}; without {largest}, {those(without)}. No other does from any network on."
     )
-
-
-def sizesbrief(folder: Path) -> Iterator[str]:
-    """Each API by its fastest call on the smallest and the largest network, and Keras' predict."""
-    every = of_sizes(folder)
-    apis = by_name([replace(one, name=api) for api, one in by_api(every)])
-    slowest_first = sorted(apis.items(), key=lambda one: -one[1][0].ratio)
-    told = [f"{name} {at_both_ends(own)}" for name, own in slowest_first if own[0].ratio > 1]
-    first, last = every[0], every[-1]
-    yield (
-        "The larger the network, the less the call counts. How many times as long as the fastest "
-        f"API each takes with its fastest call, on a perceptron ({millions(first)} multiply-adds) "
-        f"and on {last.network} ({millions(last)}): {', '.join(told)}. On the largest that is the "
-        f"time of slower kernels. Keras' `predict`: {at_both_ends(by_name(every)['keras'])}."
-    )
-
-
-def at_both_ends(own: Sequence[Sized]) -> str:
-    """Its ratio on its smallest network, and that on its largest with the interval."""
-    return f"{ratio(own[0].ratio)} and {with_interval(own[-1])}"
 
 
 def control(path: Path) -> Iterator[str]:
@@ -503,6 +498,7 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
     for kind in (
         answer,
         when,
+        whenbrief,
         backends,
         whytold,
         training,
@@ -512,9 +508,11 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         notatbest,
         conditions,
         installedbrief,
+        verified,
+        modelbrief,
+        releasesbrief,
         precisionbrief,
         networks,
-        sizesbrief,
         control,
         ongpu,
         gpubatches,

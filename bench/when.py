@@ -1,178 +1,261 @@
-"""The README's table "Which API when?": the best call for each need, from the measured results."""
+"""Which API when: for each need the best call that was measured, and those as good as it."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from pathlib import PurePath
+from statistics import median
+from typing import NamedTuple
 
-from lenet_bench.show.callers import callers as by_way
+from lenet_bench.registry import find
+from lenet_bench.results import Block, start_medians_us
+from lenet_bench.results.statistics import FEWEST_STARTS, paired_ratio
 from lenet_bench.show.figures.records import Record, Run
 from lenet_bench.show.figures.story import times_longer
-from lenet_bench.units import count, ratio, time
+from lenet_bench.texts import listed
+from lenet_bench.units import count, digits, ratio, time, times
+from production import faster_way
 
 BATCH = 512
-RETIRED = ("caffe", "chainer", "mxnet", "theano")  # without a release for years
-
-
-@dataclass(frozen=True)
-class Need:
-    """Who asks, and among which backends the fastest is the answer."""
-
-    need: str
-    among: Callable[[Record], bool]
-    usual: str | None = None  # what it is compared with: what most people write
-
-
-def of(backend: str) -> Callable[[Record], bool]:
-    """The ways to call one backend from Python."""
-    return lambda row: row["backend"] == backend and row["variant"] != "cpp"
-
-
-NEEDS = (
-    Need("the shortest time, for this network only", lambda row: row["backend"] == "fused"),
-    Need(
-        "a model file and Python", lambda row: row["family"] == "inference engines", "onnxruntime"
-    ),
-    Need("a C++ program", lambda row: row["name"] == "onednn" or row["variant"] == "cpp"),
-    Need("staying in Keras", of("keras"), "keras"),
-    Need("staying in TensorFlow", of("tensorflow"), "tensorflow"),
-    Need("staying in PyTorch", of("torch"), "torch"),
-    Need("staying in JAX", of("jax"), "jax:arguments"),
-    Need("staying in NumPy", of("numpy"), "reference"),
-)
+LEFT_OUT = re.compile(".*:cpp|caffe|chainer|mxnet|theano")  # the last four have no new releases
+PREDICT, ON_BATCH = "keras", "keras:predict_on_batch"
 #: The line that one writes for each answer.
 WRITTEN = {
     "fused": 'lenet_bench.load("fused").infer(x)',
     "litert": "interpreter.invoke()",
+    "litert:int8": "interpreter.invoke()",
     "onednn": "primitive.execute(stream, arguments)",
     "keras:function": "tf.function(model, jit_compile=True)(x)",
-    "keras:predict_on_batch": "model.predict_on_batch(x)",
+    ON_BATCH: "model.predict_on_batch(x)",
+    "keras-jax:predict_on_batch": "model.predict_on_batch(x)",
     "tensorflow:session": "session.run(answer, {image: x}, options=here)",
+    "tensorflow:xla": "tf.function(lenet, jit_compile=True)(x)",
     "torch:autotuned": "aoti_load_package(package)(x)",
     "torch:pinned@gpu": "graph.replay()",
     "jax": "jax.jit(lambda x: lenet(parameters, x))(x)",
-    "keras-jax:predict_on_batch": "model.predict_on_batch(x)",
     "mlx:compile": "mx.compile(model)(x)",
     "openvino:tensors": "request.infer()",
-    "litert:int8": "interpreter.invoke()",
     "halide": "program(image, probabilities)",
     "numpy": "np.maximum(x @ weight + bias, 0)",
 }
+#: What the README calls a call that is not the API's only one.
+SPOKEN = {
+    "fused": "our own C++",
+    "onednn": "oneDNN",
+    PREDICT: "predict",
+    "keras:function": "tf.function with XLA",
+    "tensorflow": "eager",
+    "tensorflow:session": "session of TF 1",
+    "torch": "eager",
+    "torch:autotuned": "exported, autotuned",
+    "torch:pinned@gpu": "PyTorch in a CUDA graph",
+}
+#: What has the least of something, and its unit.
+LEAST = (
+    ("the fewest lines", "lines_of_code", "lines"),
+    ("the least disk", "installed_mib", "MiB"),
+)
+#: The results of other needs.
+CONDITIONS = {
+    "two threads": "conditions/two-threads",
+    "a call every 20 ms": "conditions/idle",
+    "the same, default threads, beside a busy program": "conditions/as-installed",
+    "an NVIDIA H100": "gpu/h100-2026-11-27/frameworks",
+}
+#: The needs that the README has.
+IN_BRIEF = (
+    "LeNet only",
+    "a model file, in Python",
+    "a C++ program",
+    "Keras",
+    "TensorFlow",
+    "PyTorch",
+    "two threads",
+    "a call every 20 ms",
+    "several callers",
+    "an NVIDIA H100",
+)
 
 
-def answer(run: Run) -> Iterator[str]:
-    """The fastest way of each layer, what Keras' guides show, and what its pages advise."""
-    found = {row["name"]: row for row in run.rows}
+def takes(row: Record) -> str:
+    return time(row["p50_us"])
+
+
+class Choice(NamedTuple):
+    """A need, and the calls among which the first is the answer."""
+
+    need: str
+    run: Run
+    ways: list[Record]  # the best first
+    usual: tuple[str, ...] = ()  # what most people write
+    figure: str = ""  # in place of the best one's time
+    of_start: Callable[[Record, Block], float] | None = lambda _, block: block.median_us
+
+    @property
+    def takes(self) -> str:
+        return self.figure or takes(self.ways[0])
+
+    def calls(self, spell: Callable[[Record], str]) -> str:
+        """The best call, and those that the run cannot tell from it.
+
+        The interval of their ratio holds 1. Without a figure of each start all are equal.
+        """
+        of_start, result, alike = self.of_start, self.run.result, self.ways
+        if of_start:
+            first, *others = (
+                {block.round: of_start(row, block) for block in result.backend(row["name"]).blocks}
+                for row in alike
+            )
+            if len(first) < FEWEST_STARTS:
+                return f"{spell(alike[0])}; too few starts to be sure"
+            found = (paired_ratio(one, first).interval for one in others)
+            pairs = zip(alike[1:], found, strict=True)
+            alike = alike[:1] + [row for row, one in pairs if not one or one.low <= 1 <= one.high]
+        return " or ".join(map(spell, alike))
+
+    def others(self) -> list[Record]:
+        """The usual calls except the best, the slowest first."""
+        rows = [row for row in self.run.rows if row["name"] in self.usual]
+        return [row for row in reversed(rows) if row is not self.ways[0]]
+
+
+def of_batch(_: Record, block: Block) -> float:
+    return next(float(median(one.calls_ns)) for one in block.batches if one.size == BATCH)
+
+
+def of_callers(row: Record, block: Block) -> float:
+    own = (one for one in block.callers if (one.number, one.way) == (row["number"], row["way"]))
+    return 1 / next(own).calls_per_s
+
+
+def from_python(rows: Iterable[Record]) -> list[Record]:
+    """Without C++, ours or a library's, and without APIs that had no release for years."""
+    mine = (row for row in rows if row["family"] != "native code")
+    return [row for row in mine if not LEFT_OUT.match(row["name"])]
+
+
+def of(run: Run, backend: str) -> list[Record]:
+    """The ways to call one backend from Python."""
+    return from_python(row for row in run.rows if row["backend"] == backend)
+
+
+def answer(runs: Sequence[Run]) -> Iterator[str]:
+    """The fastest call of each layer; what Keras' guides show, in all runs, and on two cores.
+
+    The last run is one of `why`.
+    """
+    found = [{row["name"]: row for row in run.rows} for run in runs]
+    library = (runs[0].result.backend("onednn").runs or {})["library"]
     layers = {
-        "our own C++": found["fused"],
-        "C++ on oneDNN": found["onednn"],
-        "TensorFlow from Python": min(filter(of("tensorflow"), run.rows), key=us),
-        "Keras": min(filter(of("keras"), run.rows), key=us),
+        "our own C++": found[0]["fused"],
+        f"C++ on {library}": found[0]["onednn"],
+        "TensorFlow": of(runs[0], "tensorflow")[0],
+        "Keras": of(runs[0], "keras")[0],
     }
-    times = [f"{time(row['p50_us'])} in {label} (`{row['name']}`)" for label, row in layers.items()]
-
-    def longer(slow: str, fast: str) -> str:
-        return times_longer(run, found[slow], found[fast])
-
+    each = [f"{takes(row)} in {label} ({name_of(row)})" for label, row in layers.items()]
+    slow = sorted(rows[PREDICT]["p50_us"] for rows in found)
+    starts = [
+        {one.name: start_medians_us(one.blocks) for one in run.result.backends} for run in runs
+    ]
+    longer = sorted(paired_ratio(one[PREDICT], one[ON_BATCH]).value for one in starts)
+    two = {one.name: one.two_cores_us or inf for one in runs[-1].breakdowns}
     yield (
-        f"The same digit takes {', '.join(times[:-1])} and {times[-1]}, each called in its fastest "
-        f"way. Keras' `predict`, which its guides show, takes {time(found['keras']['p50_us'])}: "
-        f"{longer('keras', 'keras:predict_on_batch')} as long as `predict_on_batch`, which runs "
-        f"the same graph, and {longer('keras', 'fused')} as long as our own C++. For a few images "
-        "Keras' documentation advises `model(x)`, which takes "
-        f"{longer('keras:call', 'keras:predict_on_batch')} as long as `predict_on_batch`."
+        f"One image, pinned to one core, takes {listed(each)}: each time the fastest of the calls "
+        f"that were measured. Keras' `predict`, which its guides show, takes "
+        f"{times(slow[0], slow[-1])} in {len(runs)} runs: {digits(longer[0])} to "
+        f"{digits(longer[-1])} times as long as `predict_on_batch`, which runs the same graph. On "
+        f"two cores, in one run, it is {time(two[PREDICT])} and "
+        f"{digits(two[PREDICT] / two[ON_BATCH])} times."
     )
 
 
-def when(
-    run: Run, conditions: Mapping[str, Run], services: tuple[Run, Run], own: Run
-) -> Iterator[str]:
-    """A row for each need: the call, its time, and how many times the usual call takes."""
+def choices(run: Run, read: Callable[[str], Run]) -> Iterator[Choice]:
+    """Every need, in the table's order: of a run, and of others that are read."""
+    python, tensorflow = from_python(run.rows), of(run, "tensorflow")
+    engines = [row for row in python if row["family"] == "inference engines"]
+    in_cpp = [row for row in run.rows if row["name"].endswith(("onednn", "openblas", ":cpp"))]
+    newer = [row for row in tensorflow if row["variant"] != "session"]
+    yield Choice("LeNet only", run, [row for row in run.rows if row["name"] == "fused"])
+    yield Choice("a model file, in Python", run, engines, ("onnxruntime",))
+    yield Choice("a C++ program", run, in_cpp)
+    yield Choice("Keras", run, of(run, "keras"), (PREDICT, "keras:call", ON_BATCH))
+    yield Choice("TensorFlow", run, tensorflow, ("tensorflow",))
+    yield Choice("TensorFlow, without TF 1", run, newer, ("tensorflow",))
+    yield Choice("PyTorch", run, of(run, "torch"), ("torch",))
+    yield Choice("JAX", run, of(run, "jax"), ("jax:arguments",))
+    yield Choice("NumPy", run, of(run, "numpy"))
+    for need, key, unit in LEAST:
+        least = min(row[key] for row in python if row[key])
+        ways = [row for row in python if row[key] == least]
+        yield Choice(need, run, ways, (), f"{least:.0f} {unit}", None)
+    batched = [row for row in python if BATCH in row["rates"]]
+    batched.sort(key=lambda row: -float(row["rates"][BATCH]))
+    images = f"{count(batched[0]['rates'][BATCH])} images/s"
+    yield Choice(f"{BATCH} images a call", run, batched, (), images, of_batch)
+    yield Choice("int8", run, [row for row in run.reduced if row["precision"] == "int8"])
+    for need, name in CONDITIONS.items():
+        other = read(name)
+        ways = from_python(other.rows)
+        is_paced = other.result.rules.interval_s and ways[0]["p99_us"]
+        tail = f"; 99 in 100 at most {time(ways[0]['p99_us'])}"
+        yield Choice(need, other, ways, (), takes(ways[0]) + tail if is_paced else "")
+    together = read("production/callers")
+    ways = from_python(faster_way(together.result).values())
+    most = ways[0]
+    rate = f"{count(most['calls_per_s'])} calls/s of {most['number']} callers"
+    gain = f"{rate}, {ratio(most['gain'])} times one caller's"
+    yield Choice("several callers", together, ways, (), gain, of_callers)
+    limited = read("production/quota-0.5")
+    ways = sorted(from_python(limited.rows), key=lambda row: float(row["mean_us"]))
+    mean = f"{time(ways[0]['mean_us'])} on average, {takes(ways[0])} between stops"
+    half = "a quota of half a core"
+    yield Choice(half, limited, ways, (), mean, lambda _, block: float(block.calls_ns.mean()))
+    own = read("models/mobilenetv2")
+    yield Choice("your own Keras model", own, of(own, "keras"), (PREDICT,))
+    yield Choice("the same, converted", own, from_python(own.rows), (PREDICT,))
+
+
+def table(run: Run, read: Callable[[str], Run]) -> Iterator[str]:
+    """A row for each need, with the line, the usual calls and where it was measured."""
+    titles = ("you want", "call", "the line", "a call takes", "the usual way")
+    yield f"| {' | '.join((*titles, 'from'))} |"
+    yield f"|{'---|' * (len(titles) + 1)}"
+    for one in choices(run, read):
+        best = one.ways[0]
+        line = f"`{WRITTEN[best['name']]}`" if best["name"] in WRITTEN else ""
+        usual = (f"{name_of(row)}: {times_longer(one.run, row, best)}" for row in one.others())
+        place = f"[{PurePath(one.run.source).parent.name}](../{one.run.source})"
+        cells = one.need, one.calls(name_of), line, one.takes
+        yield f"| {' | '.join((*cells, '; '.join(usual), place))} |"
+
+
+def brief(run: Run, read: Callable[[str], Run]) -> Iterator[str]:
+    """The README's needs in three short columns."""
+    yield "| you want | call | a call takes |"
+    yield "|---|---|---|"
+    for one in choices(run, read):
+        if one.need in IN_BRIEF:
+            usual = [f" ({called(row)}: {takes(row)})" for row in one.others()[:1]]
+            yield f"| {one.need} | {one.calls(called)} | {''.join((one.takes, *usual))} |"
+
+
+def own(run: Run) -> Iterator[str]:
+    """A Keras model by two of its calls, and converted."""
     found = {row["name"]: row for row in run.rows}
-    rows = []
-    for need in NEEDS:
-        best = min(filter(need.among, run.rows), key=us)
-        longer = ""
-        if need.usual and need.usual != best["name"]:
-            longer = f"{times_longer(run, found[need.usual], best)}: `{need.usual}`"
-        rows.append(answered(run, need.need, best, time(best["p50_us"]), longer))
-    others = [row for row in run.rows if row["family"] != "native code"]
-    alive = [row for row in others if row["backend"] not in RETIRED]
-    shortest = min(alive, key=lambda row: int(row["lines_of_code"]))
-    smallest = min(others, key=disk)
-    most = max((row for row in others if BATCH in row["rates"]), key=rate)
-    least = next(row for row in run.reduced if row["precision"] == "int8")
-    rows += [
-        answered(run, "the fewest lines", shortest, f"{shortest['lines_of_code']} lines"),
-        answered(run, "the least disk", smallest, f"{disk(smallest):.0f} MiB"),
-        answered(run, f"{BATCH} images a call", most, f"{rate(most):,.0f} images/s"),
-        answered(run, "int8", least, time(least["p50_us"])),
-    ]
-    for condition, other in conditions.items():
-        best = next(row for row in other.rows if row["family"] != "native code")
-        takes = time(best["p50_us"])
-        if other.result.rules.interval_s and best["p99_us"]:
-            takes += f"; 99 in 100 at most {time(best['p99_us'])}"
-        rows.append(answered(other, condition, best, takes))
-    rows += in_a_service(*services)
-    page = "[the classroom's page](docs/classroom.html)"
-    mine = {row["name"]: row for row in own.rows}
-    slow, quick = mine["keras"], mine["keras:predict_on_batch"]
-    engine = own.rows[0]
-    rows += [
-        ("a browser", "our kernels as WebAssembly", page, "each browser measures itself", "", ""),
-        answered(
-            own,
-            "your own model in Keras, as MobileNetV2",
-            quick,
-            time(quick["p50_us"]),
-            f"{times_longer(own, slow, quick)}: `keras`",
-        ),
-        answered(
-            own,
-            "the same, converted",
-            engine,
-            time(engine["p50_us"]),
-            f"{times_longer(own, slow, engine)}: `keras`",
-        ),
-    ]
-    titles = ("you want", "call", "the line", "a call takes", "the usual way takes", "from")
-    yield f"| {' | '.join(titles)} |"
-    yield f"|{'---|' * len(titles)}"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
+    engine = Choice("converted", run, from_python(run.rows))
+    yield (
+        f"On {run.result.rules.network.partition('.')[0]} Keras' `predict` takes "
+        f"{takes(found[PREDICT])} and `predict_on_batch` {takes(found[ON_BATCH])}. Converted, the "
+        f"model takes {takes(engine.ways[0])} in {engine.calls(called)}."
+    )
 
 
-def in_a_service(together: Run, limited: Run) -> Iterator[tuple[str, ...]]:
-    """What makes the most calls of several callers, and what takes least on average of a quota."""
-    ways = by_way(together.result)
-    most = next(row for row in ways if row["family"] != "native code")
-    takes = f"{count(most['calls_per_s'])} calls/s of {most['number']} callers"
-    alone = f"{ratio(most['gain'])} times one caller's"
-    yield answered(together, "a service with several callers", most, takes, alone)
-    others = [row for row in limited.rows if row["family"] != "native code"]
-    least = min(others, key=mean_us)
-    takes = f"{time(mean_us(least))} on average, {time(least['p50_us'])} between stops"
-    need = f"a container with a quota of {limited.result.rules.quota:g} cores"
-    yield answered(limited, need, least, takes)
+def called(row: Record) -> str:
+    """A call in words."""
+    name = row["name"]
+    is_only = row["family"] in ("inference engines", "compilers")
+    return SPOKEN.get(name) or (find(name)[0].library if is_only else name_of(row))
 
 
-def answered(run: Run, need: str, best: Record, takes: str, longer: str = "") -> tuple[str, ...]:
-    """With the line that one writes for that call, and a link to the result."""
-    name, place = best["name"], f"[{PurePath(run.source).parent.name}]({run.source})"
-    line = f"`{WRITTEN[name]}`" if name in WRITTEN else ""
-    return need, f"`{name}`", line, takes, longer, place
-
-
-def us(row: Record) -> float:
-    return float(row["p50_us"])
-
-
-def mean_us(row: Record) -> float:
-    return float(row["mean_us"])
-
-
-def disk(row: Record) -> float:
-    return row["installed_mib"] or float("inf")
-
-
-def rate(row: Record) -> float:
-    return float(row["rates"][BATCH])
+def name_of(row: Record) -> str:
+    return f"`{row['name']}`"
