@@ -299,6 +299,8 @@ def compared(one: BackendResult, other: BackendResult, result: Result) -> tuple[
     """Both medians, the other's over the one's and the interval of that; and the verdict."""
     us, other_us = one.p50_us, other.p50_us
     starts, other_starts = (start_medians_us(row.blocks) for row in (one, other))
+    if not us or not other_us:
+        return [time(us), time(other_us), NONE, NONE], judge(None, result.rules.margin)
     found = paired_ratio(other_starts, starts)
     cells = [time(us), time(other_us), ratio(found.value), interval(*found.bounds)]
     return cells, judge(found, result.rules.margin)

@@ -14,7 +14,7 @@ from lenet_bench.registry import FLOAT32, find, names, precision, tolerance
 from lenet_bench.results import read_result
 from lenet_bench.results.warnings import REMEDIES
 from msgspec.structs import replace
-from sample_results import blocks, result
+from sample_results import blocks, failed, result
 
 sys.path.insert(0, str(ROOT / "bench"))
 sys.path.insert(0, str(ROOT))
@@ -72,6 +72,13 @@ def test_of_two_backends_the_ratio_of_their_medians_is_given_with_its_interval()
     cells, verdict = compared(run.backend("one"), run.backend("other"), run)
     assert cells == ["90.0 µs", "60.0 µs", "0.67", "0.67"]
     assert verdict == "faster"
+
+
+def test_of_a_backend_without_times_there_is_no_ratio():
+    run = result(blocks("one", 90), failed("other", "crashed", "it fell"))
+    cells, verdict = compared(run.backend("one"), run.backend("other"), run)
+    assert cells == ["90.0 µs", "-", "-", "-"]
+    assert verdict != "faster"
 
 
 def test_the_limit_of_a_network_is_a_sum_over_its_layers():
