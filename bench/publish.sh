@@ -36,9 +36,10 @@ calls='jax keras keras-jax keras-jax:predict_on_batch keras-torch keras-torch:pr
   tensorflow:concrete tensorflow:function tensorflow:session tensorflow:xla torch torch:compile torch:export
   torch:torchscript'
 sized='onednn numpy mnn mnn:direct litert executorch ncnn ncnn:direct openvino:tensors onnxruntime opencv jax torch
-  torch:export tensorflow tensorflow:function keras-jax:predict_on_batch keras keras:predict_on_batch keras:function'
-built='onednn numpy mnn litert ncnn openvino:tensors onnxruntime opencv jax torch tensorflow:function keras
-  keras:predict_on_batch'
+  torch:export torch:autotuned tensorflow tensorflow:function tensorflow:session keras-jax:jit
+  keras-jax:predict_on_batch keras keras:predict_on_batch keras:function'
+built='onednn numpy mnn litert ncnn openvino:tensors onnxruntime opencv jax torch torch:export tensorflow
+  tensorflow:function keras keras:predict_on_batch keras:function keras-jax:predict_on_batch'
 services='fused onednn numpy litert mnn onnxruntime openvino openvino:tensors jax torch torch:torchscript
   tensorflow:function tensorflow:session keras:predict_on_batch'
 keras='keras keras:predict_on_batch keras:call keras:function keras-jax:predict_on_batch litert onnxruntime

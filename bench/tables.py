@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from math import inf, prod
@@ -178,25 +178,6 @@ def selftestbrief(path: Path) -> Iterator[str]:
             share = point["says"].partition(" comparisons")[0]
             sentence += f" {point['verdict'].capitalize()}: {point['name']} ({share} comparisons)."
     yield sentence
-
-
-def bystarts(path: Path) -> Iterator[str]:
-    """How often so many starts were enough in the self-test."""
-    titles = ("starts", "intervals that hold the truth", "called the same", "slowdown of 3 % found")
-
-    def of(row: Mapping[str, int], key: str, count: str = "comparisons") -> str:
-        return f"{row[key]} of {row[count]}"
-
-    rows = [
-        (
-            str(row["starts"]),
-            of(row, "hold the truth"),
-            of(row, "same"),
-            of(row, "found", "slowdowns"),
-        )
-        for row in json.loads(path.read_text())["by starts"]
-    ]
-    yield from markdown(titles, rows, ())
 
 
 def in_folder(folder: Path) -> list[Path]:
@@ -505,7 +486,6 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         whytold,
         training,
         selftestbrief,
-        bystarts,
         fastestsettings,
         notatbest,
         conditions,

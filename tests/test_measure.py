@@ -28,7 +28,7 @@ from lenet_bench.measure.stretch import Stretch
 from lenet_bench.measure.watch import Delays
 from lenet_bench.registry import names
 from lenet_bench.results import disturbed
-from lenet_bench.results.statistics import FEWEST_STARTS
+from lenet_bench.results.statistics import FEWEST_STARTS, judge, paired_ratio
 from lenet_bench.subjects import lenet
 from lenet_bench.subjects.subject import Known
 from lenet_bench.why import Probe
@@ -394,3 +394,22 @@ def test_in_a_long_round_the_baseline_comes_back_every_six_blocks():
     assert all(later - place <= 7 for place, later in pairwise(places))
     assert with_baseline(["b", "onednn", "a"], "onednn", again) == ["b", "onednn", "a"]
     assert again_in(CompareOptions(), "onednn", 24) == []
+
+
+@pytest.mark.parametrize(("true_ratio", "wrong", "most"), [(1.02, 3, 0.10), (1.0, 2, 0.01)])
+def test_who_looks_often_is_seldom_misled(true_ratio, wrong, most):
+    """At the margin each verdict but ambiguous is wrong; of equal backends faster and slower."""
+    random = np.random.default_rng(4)
+    verdicts = ("faster", "slower", "same")[:wrong]
+    runs = 200
+
+    def misled():
+        ratios = dict(enumerate(true_ratio * np.exp(0.03 * random.standard_normal(60))))
+        for looks in filter(is_look, range(61)):
+            some = {number: ratios[number] for number in range(looks)}
+            said = judge(paired_ratio(some, dict.fromkeys(some, 1.0), 0.99), 0.02)
+            if said != "ambiguous":
+                return said in verdicts
+        return False
+
+    assert sum(misled() for _ in range(runs)) <= most * runs

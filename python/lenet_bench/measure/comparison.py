@@ -164,7 +164,7 @@ class _Comparison:
         self._log = earlier or Log(now)
         floor = Entry(EMPTY, factory=f"{empty.__name__}:Empty", checked=False)
         self._entries = {entry.name: entry for entry in (floor, *entries)}
-        self._base, self._again = base, self._log.header.again
+        self._base, self._again = base, self._log.header.again or ()
         # Counted before the run, since it reads files: nothing but timing happens later.
         self._costs = {
             name: {
@@ -383,5 +383,5 @@ def _header(
             for one in entries
         ),
         floor=EMPTY,
-        again=tuple(again),
+        again=tuple(again) or UNSET,
     )

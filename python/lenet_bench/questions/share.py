@@ -75,7 +75,7 @@ def _faults(log: Log) -> Iterator[str]:
     if log.end is None or log.end.ended not in ("budget", "rounds", "decided"):
         yield "its run was not completed"
     listed = {one.name: one for one in header.backends}
-    again = {name: re.sub(r" #\d{1,3}$", "", name) for name in header.again}
+    again = {name: re.sub(r" #\d{1,3}$", "", name) for name in header.again or ()}
     of_block = {**listed, **{name: listed.get(once) for name, once in again.items()}}
     counting = [block for block in log.blocks if block.status == "ok" and block.calls]
     timed = [block for block in counting if block.backend in of_block]

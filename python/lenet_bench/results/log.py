@@ -179,7 +179,7 @@ def as_log(path: Path, content: bytes) -> Log:
     ordered = True
     try:
         header = _header(path, before := lines.readline())
-        names = {header.floor, *header.again, *(listed.name for listed in header.backends)}
+        names = {header.floor, *(header.again or ()), *(listed.name for listed in header.backends)}
         for line in lines:
             number += 1
             if not line.endswith(b"\n") and not _has_its_checksum(line[:-1] + b"\n"):

@@ -131,7 +131,8 @@ class Header(Struct, frozen=True, kw_only=True):
     rules: Rules  # how it was measured
     backends: Annotated[tuple[Listed, ...], Few]  # in the order of the table of backends
     floor: Name  # the empty backend, which gives the time of the harness itself
-    again: Annotated[tuple[Name, ...], Few] = ()  # the baseline, started again within each round
+    # The baseline, started again within each round.
+    again: Annotated[tuple[Name, ...], Few] | UnsetType = UNSET
 
 
 class ColdStart(Struct, frozen=True):

@@ -131,7 +131,7 @@ def unsummarised(log: Log) -> tuple[list[BackendResult], BackendResult]:
 
 def started_again(log: Log) -> list[BackendResult]:
     """The baseline as it was started again within rounds, with the blocks that count."""
-    return [_row(Listed(name), log.blocks) for name in log.header.again]
+    return [_row(Listed(name), log.blocks) for name in log.header.again or ()]
 
 
 def _beside(
