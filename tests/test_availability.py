@@ -203,14 +203,14 @@ def test_one_that_crashes_costs_no_other_of_its_process(first):
 
 
 def test_those_that_import_the_same_share_a_process_and_the_slowest_begin_first():
-    asked = ["numpy", "tvm", "litert", "keras", "tensorflow", "torch", "fused"]
+    asked = ["numpy", "tvm", "litert", "keras", "tensorflow", "torch", "fused", "tract"]
     rows = rows_of(asked)
     groups = [[rows[number][0].name for number in group] for group in _by_import(rows)]
     assert [sorted(group) for group in groups] == [
         ["fused", "numpy"],
         ["torch", "tvm"],
         ["keras", "tensorflow"],
-        ["litert"],
+        ["litert", "tract"],
     ]
 
 
@@ -302,3 +302,13 @@ def test_a_framework_that_dies_costs_its_own_rows_only(first):
     found = {one.name: one.reason or "" for one in backends(["tensorflow", "keras"])}
     assert "SIGABRT" in found["tensorflow"]
     assert "half a Keras" in found["keras"]
+
+
+def test_an_engine_that_dies_costs_no_other_light_engine(first):
+    package("ncnn", "raise ImportError('half an ncnn')", first, None)
+    package("tract", "import os; os.abort()", first, None)
+    package("ai_edge_litert", "raise ImportError('half a LiteRT')", first, None)
+    found = {one.name: one.reason or "" for one in backends(["litert", "ncnn", "tract"])}
+    assert all("half a LiteRT" in why for name, why in found.items() if "litert" in name)
+    assert all("half an ncnn" in why for name, why in found.items() if "ncnn" in name)
+    assert "SIGABRT" in found["tract"]

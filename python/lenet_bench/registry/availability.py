@@ -31,7 +31,14 @@ Image = NDArray[np.float32]
 
 _SECONDS = 120.0  # the slowest framework imports in a tenth of this
 _AT_ONCE = 4  # more would wait for disk and memory
-_IMPORTS = {"tvm": "torch"}  # by the name of a row: what its package imports for most of its time
+_LIGHT = "light engines"  # which are imported in less time than Python and NumPy
+#: By the name of a row: what its package imports for most of its time, or with whom it is asked.
+_IMPORTS = {
+    "tvm": "torch",
+    **dict.fromkeys(
+        ("mnn", "litert", "ncnn", "onnxruntime", "opencv", "tract", "tflite-micro"), _LIGHT
+    ),
+}
 #: Groups of rows, ours and then the slowest, which begin first: so all cores are busy to the end.
 _FIRST = ("", "jax", "torch", "tensorflow", "iree", "mlx", "halide", "openvino")
 
