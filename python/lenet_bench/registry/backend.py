@@ -86,7 +86,7 @@ class Backend:
     environment: str | None = None  # the isolated environment that holds its API
     version: str = ""  # of its API, where that was asked for: torch==2.9.1
     programs: tuple[str, ...] = ()  # programs that its API runs: compilers
-    compiled: frozenset[str] = frozenset()  # variants that run a C++ compiler, for many seconds
+    compiled: frozenset[str] = frozenset()  # variants that run a C++ compiler, for seconds
     variables: Mapping[str, str] = field(default_factory=dict)  # threads, device: `variables_for`
     own_threads: int | None = None  # its API's default, 0 if that is a word of it; None: every core
     silencing_variables: Mapping[str, str] = field(default_factory=dict)  # hide its logs
