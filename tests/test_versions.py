@@ -4,7 +4,14 @@ import sys
 
 import pytest
 from lenet_bench.errors import LenetBenchError
-from lenet_bench.registry import canonical_name, environments, find, tolerance, without_version
+from lenet_bench.registry import (
+    canonical_name,
+    environments,
+    find,
+    tolerance,
+    why_absent,
+    without_version,
+)
 from lenet_bench.show.comparison import render
 from lenet_bench.show.versions import passes, said, versions
 from msgspec.structs import replace
@@ -69,7 +76,7 @@ def test_what_is_not_installed_is_not_measured_as_another_version(run, tmp_path)
     assert done.code == 1
     assert "the package index does not answer, or has no numpy==1.99.0" in done.errors
     said = " ".join(done.output.split())
-    assert "numpy==1.99.0 is not installed; fix it with: lenet-bench env create numpy==1.99" in said
+    assert "numpy==1.99.0 is not installed; lenet-bench env create numpy==1.99.0 installs" in said
     assert "Traceback" not in done.errors
 
 
@@ -161,6 +168,9 @@ def test_packages_that_are_released_together_have_that_version(home):
     assert "mlx-cpu==0.30.0" in environment.pins or "mlx-cpu" not in environment.pins
     with pytest.raises(LenetBenchError, match="has no versions"):
         environments.create("opencv==4.10.0.84")
+    assert why_absent("opencv==4.5") == (
+        "opencv==4.5 is not installed; opencv has no versions to choose from"
+    )
     assert list(home.iterdir()) == []
 
 

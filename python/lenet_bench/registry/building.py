@@ -280,8 +280,11 @@ def _are_fit(requirements: Iterable[str]) -> bool:
 
 def fix(row: Backend) -> str:
     """The command that installs what it needs, LeNet's file included."""
+    if row.version and not environments.has_versions(row):
+        return f"{row.name} has no versions to choose from"
     if row.environment:
-        return f"{FIX}lenet-bench env create {quote(row.environment)}"
+        create = f"lenet-bench env create {quote(row.environment)}"
+        return f"{create} installs it, or says why it cannot" if row.version else f"{FIX}{create}"
     if row.extra == "cuda13":
         return f"{FIX}{BUILD}"
     if not row.extra:

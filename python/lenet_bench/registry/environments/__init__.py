@@ -204,6 +204,11 @@ def _read(pins: Path) -> Environment:
     )
 
 
+def has_versions(row: "Backend") -> bool:
+    """Whether the package that a version of this API is installed from is known."""
+    return bool(_own_and_others(row)[0])
+
+
 def newer_than(row: "Backend") -> str:
     """What lenet-bench asks of the package of an API, where this version of it is older."""
     own, _ = _own_and_others(row) if row.version else ([], [])
