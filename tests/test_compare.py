@@ -296,9 +296,8 @@ def test_the_command_prints_a_table_or_json(run, tmp_path):
 def test_a_run_until_decided_ends_when_the_verdict_is_certain():
     """The float64 reference takes several times as long as the fused kernels."""
     result = compare(CompareOptions(("fused", "reference"), until_decided=True))
-    row = result.backend("reference")
-    assert (result.ended, row.summary.verdict) == ("decided", "slower")
-    assert row.summary.ratio_low > 1.02
+    verdicts = [row.summary.verdict for row in result.backends if row.summary]
+    assert (result.ended, verdicts) == ("decided", ["baseline", "slower"])
 
 
 def test_one_backend_cannot_be_decided():

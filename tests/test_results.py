@@ -345,8 +345,8 @@ def test_a_start_is_compared_with_the_baselines_just_before_and_after_it():
     made = dataclasses.replace(made, header=header)
     for found in (as_result(made), as_result(thinned(made))):
         assert [row.name for row in found.backends] == ["base", "row"]
-        assert found.backend("row").summary.ratio == pytest.approx(1.5, rel=1e-3)
-        assert found.backend("base").summary.ratio == 1.0
+        ratios = [row.summary.ratio for row in found.backends if row.summary]
+        assert ratios == [1.0, pytest.approx(1.5, rel=1e-3)]
 
 
 def test_rounds_that_repeat_each_other_are_told():

@@ -75,21 +75,21 @@ def test_the_interval_covers_the_true_median_at_least_94_times_in_100(shape, sta
 def test_a_ratio_is_covered_at_least_94_times_in_100(shape, starts, other, drift):
     random = np.random.default_rng(starts + other if drift is None else starts)
 
-    def interval(seed):
+    def ratio(seed):
         if drift is None:
             two_runs = 3 * shape(random, starts), 2 * shape(random, other)
-            return independent_ratio(*two_runs, seed).interval
+            return independent_ratio(*two_runs, seed)
         common = 1 + drift * random.standard_normal(starts)
         new, old = 3 * common * shape(random, starts), 2 * common * shape(random, starts)
-        return paired_ratio(dict(enumerate(new)), dict(enumerate(old))).interval
+        return paired_ratio(dict(enumerate(new)), dict(enumerate(old)))
 
-    assert_covered(1.5, map(interval, range(RUNS)))
+    assert_covered(1.5, (ratio(seed).interval for seed in range(RUNS)))
 
 
 def test_five_starts_get_no_interval():
     many, few = np.ones(FEWEST_STARTS), np.ones(FEWEST_STARTS - 1)
     assert median_interval(few, seed=0) is None
-    assert independent_ratio(many, many, 0).interval is not None
+    assert (independent_ratio(many, many, 0) or Ratio(1.0)).interval is not None
     assert independent_ratio(many, few, 0) == Ratio(1.0)
     values = dict.fromkeys(range(FEWEST_STARTS), 1.0)
     assert paired_ratio(values, values).interval is not None
@@ -108,7 +108,9 @@ def test_ranks_bound_a_ratio_as_scipys_signed_rank_test_does(starts, confidence)
     def chance(ratio):
         return stats.wilcoxon(np.log(ratios / ratio), method="exact").pvalue
 
-    for end, outwards in zip(found.interval, (1 - 1e-9, 1 + 1e-9), strict=True):
+    ends = found.interval or ()
+    assert ends
+    for end, outwards in zip(ends, (1 - 1e-9, 1 + 1e-9), strict=True):
         assert chance(end * outwards) <= 1 - confidence < chance(end / outwards)
 
 
@@ -123,8 +125,8 @@ def test_a_drift_that_only_one_backend_has_is_told_as_a_correlation():
     noise, drift = random.standard_normal((2, 400)) * 0.01
     wanders = 1 + np.cumsum(drift) / 10 + noise / 10
     old = dict.fromkeys(range(400), 1.0)
-    assert correlation(dict(enumerate(wanders)), old) > 0.5
-    assert abs(correlation(dict(enumerate(1 + noise)), old)) < 0.2
+    assert (correlation(dict(enumerate(wanders)), old) or 0.0) > 0.5
+    assert abs(correlation(dict(enumerate(1 + noise)), old) or 1.0) < 0.2
     assert correlation(old, old) is None
 
 

@@ -40,6 +40,7 @@ Status = Literal["ok", "wrong", "unavailable", "unsupported", "crashed", "timeou
 Verdict = Literal["baseline", "faster", "slower", "same", "ambiguous"]
 Ended = Literal["running", "budget", "rounds", "decided", "interrupted", "nothing to time"]
 Seed = Annotated[int, Meta(ge=0, le=2**62)]
+Again = Annotated[tuple[Name, ...], Few]
 Samples = tuple[Count, ...]
 Slices = Annotated[tuple[tuple[Count, Count], ...], Meta(max_length=10_000)]
 # Times in order, each with the calls that it stands for.
@@ -131,8 +132,7 @@ class Header(Struct, frozen=True, kw_only=True):
     rules: Rules  # how it was measured
     backends: Annotated[tuple[Listed, ...], Few]  # in the order of the table of backends
     floor: Name  # the empty backend, which gives the time of the harness itself
-    # The baseline, started again within each round.
-    again: Annotated[tuple[Name, ...], Few] | UnsetType = UNSET
+    again: Again | UnsetType = UNSET  # the baseline, started again within each round
 
 
 class ColdStart(Struct, frozen=True):
