@@ -1,6 +1,8 @@
 """`compare --model`: a model file of the user's own in LeNet's place."""
 
 import json
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -332,6 +334,17 @@ def measured_as(run, file, *names):
 def test_an_onnx_file_is_known_by_its_content(run, tmp_path, name):
     file = product(tmp_path / "own.onnx").rename(tmp_path / name)
     assert measured_as(run, file, "onnxruntime") == {"onnxruntime": "ok"}
+
+
+@pytest.mark.parametrize("engine", ["tvm", "iree"])
+def test_the_lines_of_an_engine_that_goes_by_names_copy_the_file(run, tmp_path, engine):
+    pytest.importorskip(engine)
+    run("export", "onnx", "-o", tmp_path / "own.onnx")
+    file = (tmp_path / "own.onnx").rename(tmp_path / "own.json")
+    lines = run("compare", "--model", file, "--code", engine).output
+    command = [sys.executable, "-c", lines]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.mark.parametrize("name", ["own.bin", "own.onnx"])

@@ -12,6 +12,8 @@ Forms = Mapping[str, tuple[str, tuple[int, ...]]]  # type and shape of each inpu
 
 #: How each kind of file names an input in its own form for another engine.
 _NAMED = dict.fromkeys((("keras", ".tflite"), ("tensorflow", ".tflite")), "serving_default_{}:0")
+#: Engines that take a file for what its name says.
+_BY_SUFFIX = {".tflite": ("openvino",), ".onnx": ("tvm", "iree")}
 _LOADED = {
     "keras": "keras.models.load_model(FILE)",
     "torch program": "torch.export.load(FILE).module()",
@@ -51,9 +53,9 @@ def program(
     arrays = {one: f'np.zeros({shape}, "{of}")' for one, (of, shape) in forms.items()}
     several = ", ".join(f'"{one}": {array}' for one, array in arrays.items())
     parts.append(f"x = {arrays[next(iter(arrays))]}" if single else f"x = {{{several}}}")
-    if kind == ".tflite" and name.startswith("openvino") and Path(file).suffix != kind:
-        parts.append(f'import shutil\n\nshutil.copy({file!r}, "model.tflite")')  # it goes by names
-        file = "model.tflite"
+    if name.startswith(_BY_SUFFIX.get(kind, ())) and Path(file).suffix != kind:
+        parts.append(f'import shutil\n\nshutil.copy({file!r}, "model{kind}")')
+        file = f"model{kind}"
     if suffix:
         parts += [_filled(_of(f"{framework} to {suffix}")[1], kind, file, forms, given, threads)]
         file = f"model{suffix}"
