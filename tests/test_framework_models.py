@@ -164,6 +164,35 @@ def test_openvino_converts_a_keras_model_whose_input_has_no_name(tmp_path):
     run_lines(own_model(file).program("openvino", 1), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("absent", "reason"),
+    [
+        (("tensorflow",), None),
+        (
+            ("tensorflow", "torch"),
+            "its conversion to OpenVINO's form needs tensorflow; fix it with: "
+            "pip install 'lenet-bench[keras]'",
+        ),
+    ],
+)
+def test_openvino_converts_a_keras_model_without_tensorflow(
+    folder, tmp_path, monkeypatch, absent, reason
+):
+    """On PyTorch; on JAX, Keras' conversion is TensorFlow's."""
+    for package in ("openvino", "torch", "jax"):
+        pytest.importorskip(package)
+    for module in absent:
+        missing = f"raise ModuleNotFoundError('absent', name={module!r})"
+        (tmp_path / f"{module}.py").write_text(missing)
+        for package in (module, f"{module}_cpu"):
+            (tmp_path / f"{package}-1.dist-info").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    for file in ("small.keras", "several.keras"):
+        row = measured(folder / file, "openvino")[0].backend("openvino")
+        assert row.reason == reason
+        assert reason or row.difference < 1e-5
+
+
 def test_openvino_reads_what_it_converted_in_float32(folder):
     pytest.importorskip("openvino")
     rows = ("openvino", "openvino:tensors")

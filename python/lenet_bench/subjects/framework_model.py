@@ -437,9 +437,10 @@ def serve_conversion(parent: Parent) -> None:
         except LenetBenchError:
             raise
         except ImportError as error:
+            extra = "keras" if error.name == "tensorflow" else "convert"
             raise Unavailable(
                 f"its conversion to {_CALLED[target.suffix]} needs {error.name}; fix it with: "
-                "pip install 'lenet-bench[convert]'"
+                f"pip install 'lenet-bench[{extra}]'"
             ) from None
         except Exception as error:
             said = f"its conversion to {_CALLED[target.suffix]} failed: {first_line(error)}"

@@ -28,7 +28,13 @@ class KerasFile(FrameworkModel):
     framework: ClassVar[str] = "Keras"
     modules: ClassVar[tuple[str, ...]] = ("keras",)
     read_by: ClassVar[tuple[str, ...]] = ("keras", "keras-torch", "keras-jax", "keras-openvino")
-    packages: ClassVar[tuple[str, ...]] = ("keras", "tensorflow", "tensorflow-cpu", "tf2onnx")
+    packages: ClassVar[tuple[str, ...]] = (
+        "keras",
+        "tensorflow",
+        "tensorflow-cpu",
+        "torch",
+        "tf2onnx",
+    )
 
     kind: ClassVar[str] = "Keras file"
     format: ClassVar[str] = "keras"
@@ -74,7 +80,9 @@ class KerasFile(FrameworkModel):
     def convert(self, model: Any, inputs: Inputs, target: Path) -> None:
         import keras
 
-        if target.suffix == ".xml":
+        if target.suffix == ".xml" and keras.config.backend() != "torch":
+            import tensorflow  # noqa: F401 - whose graphs OpenVINO reads
+
             whole = keras.Model(model.inputs, model.outputs)  # it takes no Sequential
             to_openvino(whole, inputs, target)
             return
@@ -83,7 +91,7 @@ class KerasFile(FrameworkModel):
             for name, array in inputs.items()
         }
         signature = [specs] if len(specs) > 1 else list(specs.values())
-        kind = {".onnx": "onnx", ".tflite": "litert"}[target.suffix]
+        kind = {".onnx": "onnx", ".tflite": "litert", ".xml": "openvino"}[target.suffix]
         model.export(str(target), format=kind, input_signature=signature, verbose=False)
 
     def in_place(self, placing: Placing) -> dict[str, Any]:
