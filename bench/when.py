@@ -110,7 +110,7 @@ class Choice(NamedTuple):
                 return f"{spell(alike[0])}; too few starts to be sure"
             found = (paired_ratio(one, first).interval for one in others)
             pairs = zip(alike[1:], found, strict=True)
-            alike = alike[:1] + [row for row, one in pairs if not one or one.low <= 1 <= one.high]
+            alike = alike[:1] + [row for row, one in pairs if one and one.low <= 1 <= one.high]
         return " or ".join(map(spell, alike))
 
     def others(self) -> list[Record]:

@@ -377,10 +377,12 @@ def test_verdicts_are_looked_at_seldom():
 
 
 def test_a_run_until_decided_has_an_end_and_a_fixed_baseline():
-    options = bounded(CompareOptions(("fused", "numpy"), until_decided=True))
+    options = bounded(CompareOptions(("fused", "numpy"), until_decided=True), None)
     assert (options.baseline, options.budget_s) == ("fused", 300)
-    options = bounded(CompareOptions(("fused", "onednn"), until_decided=True, rounds=9))
+    options = bounded(CompareOptions(("fused", "onednn"), until_decided=True, rounds=9), None)
     assert (options.baseline, options.budget_s) == (None, None)
+    continued = bounded(CompareOptions(("fused", "numpy"), until_decided=True), 280.0)
+    assert (continued.baseline, continued.budget_s) == (None, 580)
 
 
 def test_in_a_long_round_the_baseline_comes_back_every_six_blocks():

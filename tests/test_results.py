@@ -363,7 +363,7 @@ def test_a_row_without_a_verdict_says_how_many_starts_would_decide():
         for one in blocks("wanders", 20)
     )
     (warning,) = result(blocks("base", 20), wanders).warnings
-    assert re.search(r"too close to call: wanders \(about \d+ starts\)", warning)
+    assert re.search(r"without a verdict: wanders \(about \d+ starts\)", warning)
 
 
 def test_a_shared_warning_names_the_worst():

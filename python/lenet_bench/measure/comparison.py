@@ -144,8 +144,9 @@ class _Comparison:
         self._progress = progress
         self._file = file
         earlier = file.log if file else None
+        earlier_s = as_result(earlier).elapsed_s if earlier else None
         if options.until_decided:
-            options = bounded(options)
+            options = bounded(options, earlier_s)
         options = as_before(options, earlier.header) if earlier else options
         if options.seed is None:
             options = replace(options, seed=random.SystemRandom().getrandbits(32))
@@ -159,7 +160,7 @@ class _Comparison:
         now = _header(before, self._known, entries, again_in(options, base, len(entries)))
         if earlier:
             check_same(earlier.header, now, options.output)
-            self._began -= as_result(earlier).elapsed_s
+            self._began -= earlier_s or 0.0
         self._conditions = replace(before, until_s=self._began + budget_s)
         self._log = earlier or Log(now)
         floor = Entry(EMPTY, factory=f"{empty.__name__}:Empty", checked=False)
@@ -194,10 +195,13 @@ class _Comparison:
         wanted: Container[str] = self._entries
         for number, order in enumerate(orders):
             if self._until_decided and is_look(number):
-                wanted = undecided = Undecided(self._log)
-                if not undecided.starts:
+                undecided = Undecided(self._log)
+                if undecided.baseline and not undecided.starts:
                     return "decided" if undecided.judged else "nothing to time"
-                self._open = f"; {undecided.says(self._starts_left(order, undecided, number))}"
+                # Without a baseline nothing will be decided, and the run goes on to its end.
+                wanted = undecided if undecided.baseline else self._entries
+                says = undecided.says(self._starts_left(order, wanted, number))
+                self._open = f"; {says}" if undecided.starts else ""
             names = [name for name in order if name not in gone and name in wanted]
             if not set(names) - {EMPTY}:
                 return "nothing to time"

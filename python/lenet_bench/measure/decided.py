@@ -30,14 +30,18 @@ def is_look(rounds: int) -> bool:
     return look == rounds
 
 
-def bounded(options: CompareOptions) -> CompareOptions:
-    """With an end, and a baseline that no later round replaces."""
-    names = [entry.name for entry in options.entries()]
-    has_default = any(without_threads(name) == DEFAULT_BASELINE for name in names)
+def bounded(options: CompareOptions, earlier_s: float | None) -> CompareOptions:
+    """With an end, and a baseline that no later round replaces.
+
+    A file that is continued, after so long a run, keeps its own baseline.
+    """
+    names = [without_threads(entry.name) for entry in options.entries()]
+    is_named = options.baseline or DEFAULT_BASELINE in names or earlier_s is not None
+    longest_s = LONGEST_S + (earlier_s or 0.0)
     return replace(
         options,
-        baseline=options.baseline or (None if has_default else without_threads(names[0])),
-        budget_s=options.budget_s or (None if options.rounds else LONGEST_S),
+        baseline=options.baseline if is_named else names[0],
+        budget_s=options.budget_s or (None if options.rounds else longest_s),
     )
 
 

@@ -158,7 +158,7 @@ class CompareOptions:
                 )
         if self.breakdown and len(self.numbers) > 1:
             raise LenetBenchError("why takes one number of threads; to compare several: compare")
-        if self.until_decided and len(self.backends) == 1 and not self.baseline:
+        if self.until_decided and len(self.entries()) < 2:
             raise LenetBenchError("--until decided compares, so it needs two backends or more")
         positive = {
             "a number of threads": min(self.numbers) or None,

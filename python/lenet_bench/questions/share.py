@@ -82,7 +82,8 @@ def _faults(log: Log) -> Iterator[str]:
     if not timed:
         yield "no backend was timed"
     for name in of_block:
-        if not _is_known(again.get(name, name)) or of_block[name] is None:
+        once = again.get(name, name)
+        if not _is_known(once) or of_block[name] is None or (name in again and once == name):
             yield f"lenet-bench has no backend {name!r}"
     for block in timed:
         if one := of_block[block.backend]:

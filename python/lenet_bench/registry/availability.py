@@ -221,7 +221,8 @@ def _ask_child(
         variables |= environments.variables(row, 1, hide_output=hide_output)
     if rows[0][0].device == "cpu":
         flags = os.environ.get("XLA_FLAGS", "")
-        variables["XLA_FLAGS"] = f"{_XLA_UNOPTIMISED} {flags}".strip()
+        if not flags or flags.startswith("-"):  # else it names a file
+            variables["XLA_FLAGS"] = f"{_XLA_UNOPTIMISED} {flags}".strip()
     try:
         child = Child(f"{__name__}:serve", python=python, variables=variables)
         _children.add(child)

@@ -83,7 +83,7 @@ class Breakdown:
     operations: int = 0  # of its network
     operation_us: Part | None = None  # the dispatch of one operation
     waits: float = 0.0  # how often a call gives up its core
-    waiting_share: float | None = None  # of a call: while no thread of its process computes
+    waiting_share: float | None = None  # of a call: wall time less all its threads' processor time
     two_cores_us: float | None = None  # the call on two cores; in no sum
     gil_share: float | None = None  # of a call
     anatomy: Anatomy | None = None

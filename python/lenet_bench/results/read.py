@@ -144,8 +144,10 @@ def _beside(
     if base is None or row.name == base.name:
         return replace(row, beside_us=start_medians_us(row.blocks))
     by_round: dict[int, list[Block]] = {}
-    for block in chain(base.blocks, *(one.blocks for one in again)):
-        by_round.setdefault(block.round, []).append(block)
+    own = (one.blocks for one in again if one.name.startswith(f"{base.name} #"))
+    for block in chain(base.blocks, *own):
+        if block.median_us > 0:
+            by_round.setdefault(block.round, []).append(block)
     found: dict[int, float] = {}
     for start in row.blocks:
         ordered = sorted(by_round.get(start.round, ()), key=lambda block: block.at_s)

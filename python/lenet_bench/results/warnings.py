@@ -75,7 +75,7 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
         advice = f", which take {long_s} s (--budget {long_s}s)" if long_s else ""
         yield f"too few calls for a p99: {named}; {fewest(99):,} are needed{advice}"
     if result.ended != "decided" and (near := _near(timed, result)):
-        yield f"too close to call: {_listed(near)}; measure longer (--until decided)"
+        yield f"without a verdict: {_listed(near)}; measure longer (--until decided)"
     if failed := [row.name for row in timed if row.failures]:
         yield (
             f"failed once, then ran: {', '.join(failed)}; the result file has each failed block "
@@ -94,10 +94,13 @@ def _near(timed: Sequence[BackendResult], result: Result) -> dict[str, str]:
     """The backends without a verdict, and about how many starts each needs in all."""
     found: dict[str, str] = {}
     for row in timed:
-        if row.summary and row.summary.verdict == "ambiguous":
+        verdict, starts = row.summary and row.summary.verdict, len(row.beside_us)
+        if verdict == "ambiguous":
             ratio = paired_ratio(start_medians_us(row.blocks), row.beside_us)
-            needed = starts_to_decide(ratio, result.rules.margin)
+            needed = max(starts_to_decide(ratio, result.rules.margin), starts + 1)
             found[row.name] = f"about {needed:.0f} starts" if needed < _MANY else "many starts"
+        elif not verdict and result.baseline and starts < FEWEST_STARTS <= len(row.blocks):
+            found[row.name] = "in too few rounds with the baseline"
     return found
 
 

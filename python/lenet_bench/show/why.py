@@ -28,7 +28,7 @@ _COLUMNS = {
     "call": "one input, median",
     "sum of parts": "as a share of the call",
     "an operation": "what one more trivial layer in the network takes",
-    "waiting": "the share of a call in which its process does not compute",
+    "waiting": "wall time less the processor time of all threads, as a share",
     "on two cores": "the call where its process may use one core more",
     "GIL held": "the share of a call during which no other Python code runs",
     "Python calls": "Python functions that run in a call",
