@@ -29,6 +29,13 @@ class Quantity:
 LINES = Quantity("lines", "lines_of_code", units.count, "lines of code", leaves=6)
 _P50 = Quantity("p50", "p50_us", units.time, "the median call", leaves=0)
 _P99 = Quantity("p99", "p99_us", units.time, "99 % of the calls are faster", leaves=7)
+_RATIO = Quantity(
+    "paired ratio",
+    "ratio",
+    units.ratio,
+    "to the baseline's start in the same round, over all rounds",
+    leaves=1,
+)
 _P999 = Quantity("p99.9", "p999_us", units.time, "99.9 % of the calls are faster")
 _OF_A_QUOTA = (
     Quantity("threads", "threads_running", units.count, "that computed", leaves=1),
@@ -46,13 +53,7 @@ QUANTITIES = (
     Quantity("p90", "p90_us", units.time, "90 % of the calls are faster", leaves=8),
     _P99,
     _P999,
-    Quantity(
-        "paired ratio",
-        "ratio",
-        units.ratio,
-        "to the baseline's start in the same round, over all rounds",
-        leaves=1,
-    ),
+    _RATIO,
     Quantity("95 % interval", "ratio_low", units.interval, "of the ratio", "ratio_high", leaves=3),
     Quantity("verdict", "verdict", str, "what the interval of the ratio says", leaves=4),
     Quantity("starts", "starts", units.count, "processes that were started and timed", leaves=5),
@@ -112,10 +113,11 @@ def quantities_of(rules: Rules) -> tuple[Quantity, ...]:
             units.times,
             "95 % interval of p99",
             "p99_high_us",
-            leaves=2,
+            leaves=1,
         ),
     )
-    return (*first, *(one for one in QUANTITIES if one not in (_P50, _P99)))
+    rest = (one for one in QUANTITIES if one not in (_P50, _P99))
+    return (*first, *(replace(one, leaves=2) if one is _RATIO else one for one in rest))
 
 
 def in_text(quantities: Sequence[Quantity]) -> list[Quantity]:
