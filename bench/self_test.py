@@ -138,21 +138,17 @@ class Point:
 
 
 def points(results: Mapping[str, Result], starts: int = STARTS) -> Iterator[Point]:
-    margin = results[CHEATED].rules.margin
-    identical, slowed = (list(all_ratios(results, starts, slow=slow)) for slow in (False, True))
-    said = Counter(judge(one, margin) for one in identical)
-    wrong = said["faster"] + said["slower"]
-    yield judged("identical backends", "called the same", said["same"], wrong, len(identical))
-    held = sum(holds(one, 1.0) for one in identical)
-    share = share_interval(held, len(identical))
+    found = counts(results, starts)
+    count, held = found["comparisons"], found["hold the truth"]
+    yield judged("identical backends", "called the same", found["same"], found["wrong"], count)
+    share = share_interval(held, count)
     yield Point(
         "intervals hold the truth",
         "passed" if share[1] >= CONFIDENCE else "failed",
-        f"{held} of {len(identical)} hold the true ratio, 1 (a share of {percent(*share)})",
+        f"{held} of {count} hold the true ratio, 1 (a share of {percent(*share)})",
     )
-    said = Counter(judge(one, margin) for one in slowed)
-    wrong = said["faster"] + said["same"]
-    yield judged(f"a slowdown of {BY:.0%}", "found", sum(map(is_found, slowed)), wrong, len(slowed))
+    slowed, wrong = found["slowdowns"], found["slowdowns missed"]
+    yield judged(f"a slowdown of {BY:.0%}", "found", found["found"], wrong, slowed)
     for name in CHEATS:
         row = results[CHEATED].backend(name)
         caught = row.status == "wrong"
@@ -167,21 +163,26 @@ def points(results: Mapping[str, Result], starts: int = STARTS) -> Iterator[Poin
 
 
 def by_starts(results: Mapping[str, Result], starts: int) -> Iterator[dict[str, int]]:
-    """What fewer starts would have said: counts of verdicts, and of intervals with the truth."""
-    margin = results[CHEATED].rules.margin
+    """What fewer starts would have said."""
     for fewer in (*(one for one in FEWER if one < starts), starts):
-        identical, slowed = (list(all_ratios(results, fewer, slow=slow)) for slow in (False, True))
-        said = Counter(judge(one, margin) for one in identical)
-        yield {
-            "starts": fewer,
-            "comparisons": len(identical),
-            "same": said["same"],
-            "wrong": said["faster"] + said["slower"],
-            "hold the truth": sum(holds(one, 1.0) for one in identical),
-            "slowdowns": len(slowed),
-            "found": sum(map(is_found, slowed)),
-            "called slower": sum(judge(one, margin) == "slower" for one in slowed),
-        }
+        yield {"starts": fewer, **counts(results, fewer)}
+
+
+def counts(results: Mapping[str, Result], starts: int) -> dict[str, int]:
+    """Of comparisons of so many starts: verdicts, and intervals that hold the truth."""
+    margin = results[CHEATED].rules.margin
+    identical, slowed = (list(all_ratios(results, starts, slow=slow)) for slow in (False, True))
+    said, of_slowed = (Counter(judge(one, margin) for one in some) for some in (identical, slowed))
+    return {
+        "comparisons": len(identical),
+        "same": said["same"],
+        "wrong": said["faster"] + said["slower"],
+        "hold the truth": sum(holds(one, 1.0) for one in identical),
+        "slowdowns": len(slowed),
+        "found": sum(map(is_found, slowed)),
+        "slowdowns missed": of_slowed["faster"] + of_slowed["same"],
+        "called slower": of_slowed["slower"],
+    }
 
 
 def holds(ratio: Ratio, truth: float) -> bool:

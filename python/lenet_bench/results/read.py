@@ -2,7 +2,7 @@
 
 import os
 from bisect import bisect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import ceil
@@ -62,6 +62,7 @@ def as_result(log: Log) -> Result:
     header = log.header
     rows, floor = unsummarised(log)
     base = _baseline(rows, header)
+    starts = _by_round(base, started_again(log))
     last = max(log.blocks, key=lambda block: block.at_s, default=None)
     result = Result(
         schema=header.schema,
@@ -73,9 +74,7 @@ def as_result(log: Log) -> Result:
         rules=header.rules,
         rounds=1 + max((block.round for block in log.blocks), default=-1),
         floor=_summarised(floor, None, header),
-        backends=tuple(
-            _summarised(_beside(row, base, started_again(log)), base, header) for row in rows
-        ),
+        backends=tuple(_summarised(_beside(row, base, starts), base, header) for row in rows),
         disturbance=_disturbance(log),
     )
     cut_off = ("the file's last line is incomplete and was ignored",) if log.cut_off else ()
@@ -134,8 +133,20 @@ def started_again(log: Log) -> list[BackendResult]:
     return [_row(Listed(name), log.blocks) for name in log.header.again or ()]
 
 
+def _by_round(base: BackendResult | None, again: Sequence[BackendResult]) -> dict[int, list[Block]]:
+    """The baseline's starts in each round, in their order."""
+    found: dict[int, list[Block]] = {}
+    if base is None:
+        return found
+    own = (one.blocks for one in again if one.name.startswith(f"{base.name} #"))
+    for block in sorted(chain(base.blocks, *own), key=lambda block: block.at_s):
+        if block.median_us > 0:
+            found.setdefault(block.round, []).append(block)
+    return found
+
+
 def _beside(
-    row: BackendResult, base: BackendResult | None, again: Sequence[BackendResult]
+    row: BackendResult, base: BackendResult | None, starts: Mapping[int, Sequence[Block]]
 ) -> BackendResult:
     """The row, with the baseline's time near each start, by its round.
 
@@ -143,14 +154,9 @@ def _beside(
     """
     if base is None or row.name == base.name:
         return replace(row, beside_us=start_medians_us(row.blocks))
-    by_round: dict[int, list[Block]] = {}
-    own = (one.blocks for one in again if one.name.startswith(f"{base.name} #"))
-    for block in chain(base.blocks, *own):
-        if block.median_us > 0:
-            by_round.setdefault(block.round, []).append(block)
     found: dict[int, float] = {}
     for start in row.blocks:
-        ordered = sorted(by_round.get(start.round, ()), key=lambda block: block.at_s)
+        ordered = starts.get(start.round, ())
         place = bisect(ordered, start.at_s, key=lambda block: block.at_s)
         if near := ordered[max(place - 1, 0) : place + 1]:
             found[start.round] = geometric_mean(block.median_us for block in near)
@@ -173,11 +179,11 @@ def ratios(log: Log, confidence: float) -> tuple[str | None, dict[str, Ratio]]:
     base = _baseline(rows, log.header)
     if base is None:
         return None, {}
-    again = started_again(log)
+    starts = _by_round(base, started_again(log))
     ran = [row for row in rows if row.status == "ok" and row.blocks and row is not base]
     return base.name, {
         row.name: paired_ratio(
-            start_medians_us(row.blocks), _beside(row, base, again).beside_us, confidence
+            start_medians_us(row.blocks), _beside(row, base, starts).beside_us, confidence
         )
         for row in ran
     }
@@ -269,7 +275,7 @@ def _p50_us(row: BackendResult) -> float | None:
     return median(start_medians_us(row.blocks).values()) if enough else None
 
 
-def ratio_to(row: BackendResult, base: BackendResult) -> Ratio | None:
+def _ratio_to(row: BackendResult, base: BackendResult) -> Ratio | None:
     """The ratio to the baseline; None where either has too few calls for a median."""
     if _p50_us(row) is None or not _p50_us(base):
         return None
@@ -284,7 +290,7 @@ def _summarised(row: BackendResult, base: BackendResult | None, header: Header) 
     samples = calls_ns / 1000
     medians_us = list(start_medians_us(row.blocks).values())
     low, high = median_interval(medians_us, rules.seed) or UNBOUNDED
-    ratio = ratio_to(row, base) if base else None
+    ratio = _ratio_to(row, base) if base else None
     ratio_low, ratio_high = ratio.bounds if ratio else UNBOUNDED
     verdict = judge(ratio, rules.margin) if ratio_low and row.status == "ok" else None
     paced = _paced(row.blocks, rules, within_s) if (within_s := rules.paced_within_s) else {}

@@ -12,6 +12,7 @@ from ..units import counted, percent, time
 from .model import BackendResult, Disturbance, Result
 from .statistics import (
     FEWEST_STARTS,
+    UNBOUNDED,
     correlation,
     fewest,
     paired_ratio,
@@ -300,7 +301,7 @@ def _repeating(rows: Sequence[BackendResult]) -> str | None:
     said: dict[str, str] = {}
     for row in rows:
         starts = start_medians_us(row.blocks)
-        low, high = paired_ratio(starts, row.beside_us).bounds
+        low, high = (row.summary.ratio_low, row.summary.ratio_high) if row.summary else UNBOUNDED
         found = correlation(starts, row.beside_us) or 0.0
         scatters = low and high and high / low > 1 + _SCATTERING
         if scatters and found > max(_REPEATING, 2 / len(row.blocks) ** 0.5):
