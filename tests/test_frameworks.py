@@ -174,16 +174,12 @@ def test_nothing_but_the_answers_is_printed(run, name, picture):
     assert done.errors == ""
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("tensorflow", "absl::InitializeLog"),  # above what it logs, which depends on the processor
-        ("litert:compiled", "Creating LiteRT environment"),
-    ],
-)
-def test_verbose_shows_what_a_framework_says(run, name, said, picture):
+def test_verbose_shows_what_a_framework_says(run, picture):
+    """Not TensorFlow's: whether it says anything depends on the processor."""
+    name = "litert:compiled"
     with needed(name):
-        assert said in run("infer", picture, "--backend", name, "--verbose").errors
+        done = run("infer", picture, "--backend", name, "--verbose")
+    assert "Creating LiteRT environment" in done.errors
 
 
 def test_mnn_is_converted_in_a_folder_of_its_own(weights, tmp_path, monkeypatch):
