@@ -201,7 +201,8 @@ def any_number(weights: Weights, threads: int, device: str) -> Infer:
 def torchscript(weights: Weights, threads: int, device: str) -> Infer:
     """The traced and frozen module."""
     with torch.inference_mode():
-        traced = torch.jit.trace(load(weights, threads, device), (example(device),))
+        module = load(weights, threads, device)
+        traced = torch.jit.trace(module, (example(device),), check_trace=False)
         return on_arrays(torch.jit.freeze(traced), device)
 
 
@@ -219,7 +220,8 @@ def static_int8(weights: Weights, threads: int, device: str) -> Infer:
         module = quantize_fx.prepare_fx(load(weights, threads, device), settings, example(device))
         for digit in digits():
             module(torch.from_numpy(digit[np.newaxis, np.newaxis]))
-        traced = torch.jit.trace(quantize_fx.convert_fx(module), example(device))
+        module = quantize_fx.convert_fx(module)
+        traced = torch.jit.trace(module, example(device), check_trace=False)
         return on_arrays(torch.jit.freeze(traced), device)
 
 
