@@ -57,17 +57,8 @@ def test_a_slower_commit_fails(tmp_path):
         bench(*chosen, storage, *compared, code=code)
 
 
-@pytest.mark.parametrize(
-    "chosen",
-    [
-        ["test_one_image[fused]", "test_mine"],
-        pytest.param(
-            ["test_one_image[tensorflow]", "test_one_image[keras]"],
-            marks=[needs_keras, pytest.mark.slow],
-        ),
-    ],
-)
-def test_the_fixture_is_for_tests_of_ones_own(tmp_path, chosen):
+def test_the_fixture_is_for_tests_of_ones_own(tmp_path):
+    chosen = ["test_one_image[fused]", "test_mine"]
     section = (ROOT / "docs/python.md").read_text().partition("## With pytest-benchmark")[2]
     fixture, tests, *_ = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     assert fixture == FIXTURE
