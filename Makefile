@@ -38,11 +38,12 @@ FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/tes
 
 # With CUDA 12 what its headers, libraries and compiler may change: that the backends answer rightly,
 # load, refuse and plan. The rest is tested with 13 alone.
-CUDA13_TESTS := $(wildcard tests/test_cuda*.py)
+REHEARSAL := tests/test_cuda_rehearsal.py
+CUDA13_TESTS := $(filter-out $(REHEARSAL),$(wildcard tests/test_cuda*.py))
 CUDA12_TESTS := $(addprefix tests/test_cuda,.py _chain.py _compile.py _failures.py _loading.py \
   _majors.py _plans.py)
 
-.PHONY: demo frameworks all-frameworks test test-all test-core test-python3.10 test-python3.14 where-is-python3.10 test-frameworks test-cuda12 test-cuda13 lint tidy fuzz sanitize wasm bench gpu-kit clean help
+.PHONY: demo frameworks all-frameworks test test-all test-core test-python3.10 test-python3.14 where-is-python3.10 test-frameworks test-cuda12 test-cuda13 rehearse-gpu lint tidy fuzz sanitize wasm bench gpu-kit clean help
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -75,7 +76,7 @@ test: lint $(TEST)/installed  ## set up and run the quick tests (about ten minut
 	$(TEST)/bin/python $(PYTEST) -m 'not slow'
 
 # NVIDIA has wheels for Linux only.
-test-all: test-core test-frameworks $(if $(filter Linux,$(shell uname -s)),test-cuda13 test-cuda12)  ## set up and run every test (about an hour, 10 GB)
+test-all: test-core test-frameworks $(if $(filter Linux,$(shell uname -s)),test-cuda13 test-cuda12 rehearse-gpu)  ## set up and run every test (about an hour, 10 GB)
 
 test-core: lint $(TEST)/installed  ## every test of the core and of the backends in C++
 	LENET_BENCH_WHEEL=$(WHEEL) $(TEST)/bin/python $(PYTEST) $(FRAMEWORK_TESTS:%=--ignore=%)
@@ -99,6 +100,9 @@ test-frameworks: $(FRAMEWORKS)/installed  ## every test of the frameworks' backe
 # The GPU backends without a GPU; each major of CUDA has an environment of its own (2.5 GB).
 test-cuda13 test-cuda12: test-cuda%: .venv-test-cuda%/installed
 	.venv-test-cuda$*/bin/python $(PYTEST) $(CUDA$*_TESTS)
+
+rehearse-gpu: .venv-test-cuda13/installed  ## bench/gpu.sh as on a machine with a GPU, on a double of CUDA (ten minutes)
+	.venv-test-cuda13/bin/python $(PYTEST) $(REHEARSAL)
 
 # Tests need no annotations; their bodies are checked as the package is.
 TESTS_TYPES := --allow-untyped-defs --allow-untyped-calls --allow-incomplete-defs \

@@ -43,7 +43,7 @@ OF_NVIDIA = [line for line in IN_IMAGE if line.startswith("nvidia-")]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
-        built_major() != 13, reason="rehearsed once, with CUDA 13 (make test-cuda13)"
+        built_major() != 13, reason="rehearsed once, with CUDA 13 (make rehearse-gpu)"
     ),
     pytest.mark.skipif(VERSION == "3.10", reason="the Keras that is carried needs Python 3.11"),
 ]
