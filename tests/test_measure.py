@@ -77,14 +77,14 @@ def loops(monkeypatch):
     def take(*times):
         monkeypatch.setattr(measured_calls, "clock", lambda: next(readings))
         left = chain(times, repeat(times[-1]))
-        monkeypatch.setattr(measured_calls, "known_loop_ns", lambda: next(left))
+        monkeypatch.setattr(measured_calls, "known_loops_ns", lambda **_: (next(left),))
 
     return take
 
 
 def test_a_machine_that_is_never_quiet_ends_the_wait(loops):
     loops(150)
-    calls = timed_with(0.01, patience=3, undisturbed_loop_ns=100)
+    calls = timed_with(0.01, patience=3, undisturbed_ns=(100,))
     assert {loop_ns for _, loop_ns in calls.slices} == {150}
     assert calls.wall_ns >= 30_000_000
 
@@ -96,6 +96,23 @@ def test_on_a_disturbed_machine_undisturbed_calls_are_waited_for(loops):
     assert 1 <= len(slow) <= 6, "of the first 10 ms only, in slices of at least 2 ms"
     assert len(quick) >= 4
     assert sum(count for count, _ in calls.slices) == len(calls.samples_ns) < calls.made
+
+
+def test_a_shared_cache_that_is_slow_makes_calls_wait_and_not_count(monkeypatch):
+    """The first-level cache is as fast as ever."""
+    far = chain([100, 150] * 40, repeat(100))
+    monkeypatch.setattr(measured_calls, "known_loops_ns", lambda **_: (30, next(far)))
+    calls = timed_with(0.01, patience=1000)
+    slow, quick = ([one for one in calls.slices if one[2] == ns] for ns in (150, 100))
+    assert slow
+    assert len(quick) >= 4
+
+
+def test_caches_between_paced_calls_stay_as_they_are():
+    assert len(measured_calls.known_loops_ns(near=True)) == 1
+    paced = timed_with(0.01, before=lambda: None)
+    assert {len(one) for one in paced.slices} == {2}
+    assert {len(one) for one in timed_with(0.01).slices} == {3}
 
 
 def test_experiments_wait_for_a_quiet_machine_and_say_so(loops):

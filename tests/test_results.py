@@ -246,6 +246,23 @@ def test_the_calls_count_that_were_made_while_the_machine_was_quiet():
     assert block.quiet_share == 9 / 90
 
 
+def with_caches(us, slices, rounds=8):
+    return blocks("a", us, rounds=rounds, slices=slices)
+
+
+def test_calls_beside_a_slow_shared_cache_count_only_where_others_are_too_few():
+    quiet = with_caches(20, ((50, 30_000, 45_000),))
+    slow = with_caches(24, ((50, 30_000, 60_000),))
+    row = result((*quiet[:6], *slow[6:])).backend("a")
+    assert (row.summary.starts, row.p50_us) == (6, pytest.approx(20, rel=0.001))
+    row = result((*quiet[:5], *slow[5:])).backend("a")
+    assert row.summary.starts == 8
+    row = result(
+        (*with_caches(20, quiet[0].slices, 16)[:6], *with_caches(24, slow[0].slices, 16)[6:])
+    )
+    assert row.backend("a").summary.starts == 16, "six of sixteen are less than half"
+
+
 def test_blocks_that_were_never_quiet_count_where_there_are_too_few_others():
     quiet = blocks("a", 20, rounds=6, slices=QUIET_SLICES)
     slow = blocks("a", 30, rounds=8, slices=SLOW_SLICES)[5:]

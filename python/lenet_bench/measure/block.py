@@ -14,6 +14,7 @@ from ..registry.environments import newer_than
 from ..results import Anatomy, Batch, Block, Callers, Experiment, Gil, Way
 from ..results.portable import portable
 from ..subjects.subject import Prepared
+from ..undisturbed import Loops, quickest
 from ..units import counted
 from . import messages
 from .calls import clock
@@ -52,9 +53,9 @@ class Task:
         return not self.blocks or self.blocks[-1].status != "ok"
 
     @property
-    def undisturbed_loop_ns(self) -> int | None:
-        """The reference loop beside it on an undisturbed machine."""
-        return min((ns for block in self.blocks for _, ns in block.slices), default=None)
+    def undisturbed_ns(self) -> Loops:
+        """The known loops beside it on an undisturbed machine."""
+        return quickest(loops for block in self.blocks for _, *loops in block.slices)
 
 
 def measure_block(task: Task, conditions: Conditions, known: Prepared) -> Block | None:
@@ -175,7 +176,7 @@ def _calls(start: Judged, task: Task) -> dict[str, Any]:
     if meter:
         start.warm(warm_s)
     before = meter.read() if meter else None
-    found = start.time(warm_s, timed_s, task.undisturbed_loop_ns)
+    found = start.time(warm_s, timed_s, task.undisturbed_ns)
     after = meter.read() if meter else None
     if start.conditions.options.beside or start.quota:
         found["slices"] = ()

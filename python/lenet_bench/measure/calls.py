@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..between import Between
-from ..undisturbed import SLOW, Slice
+from ..undisturbed import Loops, Slice, are_quick, quickest
 
 Image = NDArray[np.float32]
 
@@ -23,9 +23,12 @@ _KEPT = 128  # most answers of random calls that are kept, with the last to each
 _ONE_IN = 16  # one call in 16 is kept; whenever _KEPT is reached, half are dropped, and 16 doubles
 
 _SLICE_NS = 2_000_000
-# 4 KB of the first-level cache, read 300 times in 30 us. Not a loop in Python: on an Intel Xeon
-# such a loop took 2.5 times as long just where everything else was fast.
-_READ, _SUMS = np.broadcast_to(np.ones(512), (300, 512)), np.empty(300)
+# The known loops: one reads 4 KB of the first-level cache 150 times in 20 us, the other as many
+# bytes as LeNet's weights have twice in 45 us: other cores can slow the cache that all share, and
+# nothing else. Not a loop in Python: on an Intel Xeon such a loop took 2.5 times as long just where
+# everything else was fast. Not a product: NumPy's BLAS has threads.
+_READ, _SUMS = np.broadcast_to(np.ones(512), (150, 512)), np.empty(150)
+_WEIGHTS, _NOT_THERE = b"\1" * 1_720_000, b"\0"
 _FETCH = 20  # reads before the timed ones: the calls have pushed it out of the cache
 
 
@@ -77,46 +80,53 @@ class Before:
 
 
 class _Slices:
-    """The calls in slices, with a reference loop between them, and the length of the quiet ones."""
+    """The calls in slices, with known loops between them, and the length of the quiet ones."""
 
-    def __init__(self, undisturbed_loop_ns: int | None) -> None:
+    def __init__(self, undisturbed_ns: Loops, *, gaps: bool) -> None:
         self.kept: list[Slice] = []
         self.quiet_ns = 0
+        self._gaps = gaps
         self._times: list[int] = []
-        self._loop = known_loop_ns()
-        self._quickest = min(self._loop, undisturbed_loop_ns or self._loop)
+        self._loops = known_loops_ns(near=gaps)
+        self._quickest = quickest([self._loops, undisturbed_ns])
         self._began = clock()
 
-    def end(self, calls: int, *, gaps: bool, drop: bool = False) -> bool:
+    def end(self, calls: int, *, drop: bool = False) -> bool:
         """Note that a call has ended; returns whether it is kept.
 
         With pauses before calls, only the loop after a call counts.
         """
         took = clock() - self._began
-        before, self._loop = self._loop, known_loop_ns()
-        slower = self._loop if gaps else max(before, self._loop)
-        kept = not drop or self._is_quick(slower)
+        before, self._loops = self._loops, known_loops_ns(near=self._gaps)
+        slower = self._loops if self._gaps else tuple(map(max, before, self._loops))
+        kept = not drop or are_quick(slower, self._quickest)
         if kept:
-            self.kept.append((calls, slower))
+            self.kept.append((calls, *slower))
             self._times.append(took)
-        if self._loop < self._quickest:
-            self._quickest = self._loop
+        least = quickest([self._loops, self._quickest])
+        if least != self._quickest:
+            self._quickest = least
             each = zip(self._times, self.kept, strict=True)
-            self.quiet_ns = sum(ns for ns, (_, loop) in each if self._is_quick(loop))
-        elif self._is_quick(slower):
+            self.quiet_ns = sum(ns for ns, (_, *loops) in each if are_quick(loops, least))
+        elif are_quick(slower, least):
             self.quiet_ns += took
         self._began = clock()
         return kept
 
-    def _is_quick(self, loop_ns: int) -> bool:
-        return loop_ns <= SLOW * self._quickest
 
-
-def known_loop_ns() -> int:
+def known_loops_ns(*, near: bool) -> Loops:
+    """That in the first-level cache only where it is `near`: other caches stay as they are."""
     _READ[:_FETCH].sum(axis=1, out=_SUMS[:_FETCH])
     began = clock()
     _READ.sum(axis=1, out=_SUMS)
-    return clock() - began
+    near_ns = clock() - began
+    if near:
+        return (near_ns,)
+    _WEIGHTS.find(_NOT_THERE)  # the calls have pushed them out of the caches
+    began = clock()
+    _WEIGHTS.find(_NOT_THERE)
+    _WEIGHTS.find(_NOT_THERE)
+    return near_ns, clock() - began
 
 
 def time_calls(
@@ -127,13 +137,13 @@ def time_calls(
     most: int | None = None,
     before: Callable[[], Any] | None = None,
     patience: int = 1,
-    undisturbed_loop_ns: int | None = None,
+    undisturbed_ns: Loops = (),
 ) -> Calls:
     """Time calls for the given time, with `before` done before each.
 
     On a disturbed machine they continue until the quiet slices have that length, for at most
     `patience` times as long; beyond the given time only quiet slices are kept.
-    `undisturbed_loop_ns` is the time of the reference loop on a quiet machine, if known.
+    `undisturbed_ns` are the times of the known loops on a quiet machine, if known.
 
     A sample contains the call and one reading of the clock; everything else is outside. The answers
     to be checked are chosen at random beforehand, so that no backend can know them.
@@ -147,7 +157,7 @@ def time_calls(
     keep_at = 1 + int(gap * next(draws))
     number = 0
     most = most or sys.maxsize
-    slices = _Slices(undisturbed_loop_ns)
+    slices = _Slices(undisturbed_ns, gaps=bool(before))
     sliced = dropped = 0
     wanted = int(seconds * 1e9)
     began = stop = now()
@@ -173,7 +183,7 @@ def time_calls(
             number = 0
         if before or stop >= slice_ends:
             late = stop > wanted_end and sliced >= fewest
-            if not slices.end(len(samples) - sliced, gaps=bool(before), drop=late):
+            if not slices.end(len(samples) - sliced, drop=late):
                 dropped += len(samples) - sliced
                 del samples[sliced:]
             sliced = len(samples)
@@ -181,7 +191,7 @@ def time_calls(
             if slices.quiet_ns >= wanted:
                 end = stop
     if len(samples) > sliced:
-        slices.end(len(samples) - sliced, gaps=bool(before))
+        slices.end(len(samples) - sliced)
     checked = [*answers.items(), *chain.from_iterable(kept)]
     return Calls(samples, slices.kept, len(samples) + dropped, checked, began, stop - began)
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..experiment_names import AS_BUILT, TWO_CORES
 from ..registry import find
 from ..subjects.subject import Subject
-from ..undisturbed import Slice, undisturbed_calls
+from ..undisturbed import Slice, quickest, undisturbed_calls
 from ..weights import Weights
 from ..why import Infer, Probe, probes_of
 from .calls import Image, clock, time_calls
@@ -111,8 +111,8 @@ class _Timed:
         self._slices += calls.slices
 
     def quiet(self) -> Sequence[int]:
-        quickest = min(loop_ns for _, loop_ns in self._slices)
-        return undisturbed_calls(self._samples, self._slices, quickest, _FEWEST)
+        least = quickest(loops for _, *loops in self._slices)
+        return undisturbed_calls(self._samples, self._slices, least, _FEWEST)
 
     def has_enough(self) -> bool:
         one_turn = len(self._samples) / self._turns

@@ -13,6 +13,7 @@ import numpy as np
 from .. import units
 from ..results import Batch, CacheProbe
 from ..subjects.subject import STRETCHES, Asked, Known, Prepared, Run, Subject
+from ..undisturbed import Loops, quickest
 from . import messages
 from .busy import at_work
 from .options import Entry
@@ -120,9 +121,7 @@ class Judged(Start):
         between = vars(self.conditions.between)
         self.ask(messages.Warm(between, warm_s, self._most), self.conditions.pauses_s)
 
-    def time(
-        self, warm_s: float, timed_s: float, undisturbed_loop_ns: int | None = None
-    ) -> dict[str, Any]:
+    def time(self, warm_s: float, timed_s: float, undisturbed_ns: Loops = ()) -> dict[str, Any]:
         """Time it, in stretches with inputs that are new to it; all that is reported is checked.
 
         Between two stretches the parent does nothing that could wait.
@@ -140,10 +139,10 @@ class Judged(Start):
             limits |= {"fewest": paced, "most": paced}
         with at_work(options.beside, {*cores.worker, *cores.parent}):
             for known in self.known.timed:
-                limits["undisturbed_loop_ns"] = undisturbed_loop_ns
+                limits["undisturbed_ns"] = undisturbed_ns
                 stretch = self._stretch(known, timed_s / STRETCHES, **limits)
-                for _, loop_ns in stretch.answer.slices:
-                    undisturbed_loop_ns = min(loop_ns, undisturbed_loop_ns or loop_ns)
+                own = (loops for _, *loops in stretch.answer.slices)
+                undisturbed_ns = quickest([undisturbed_ns, *own])
                 self._stretches.append(stretch)
         timed_ns = sum(stretch.timed_ns for stretch in self._stretches)
         return joined(self._stretches) | vars(self.ask(messages.AskResources(timed_ns)))

@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..undisturbed import Slice
+from ..undisturbed import Loops, Slice
 
 Said = TypeVar("Said")
 Message = tuple[str, dict[str, Any]]
@@ -132,7 +132,7 @@ class Time(Question[Timed]):
     most: int | None = None
     patience: int = 1
     has_gaps: bool = False  # whether what is between calls is done
-    undisturbed_loop_ns: int | None = None
+    undisturbed_ns: Loops = ()
 
 
 @dataclass(frozen=True)

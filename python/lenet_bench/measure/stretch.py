@@ -17,7 +17,7 @@ import numpy as np
 from .. import units
 from ..network import IMAGE
 from ..subjects.subject import Known
-from ..undisturbed import SLOW
+from ..undisturbed import are_quick, quickest
 from .calls import time_calls
 from .messages import Timed
 from .watch import Delays
@@ -54,9 +54,9 @@ class Stretch:
         if self.delays.waited_ns > _DELAYED * self.waited_ns:
             return True
         slices = self.answer.slices
-        quickest = min((loop_ns for _, loop_ns in slices), default=0)
-        quiet = sum(calls for calls, loop_ns in slices if loop_ns <= SLOW * quickest)
-        return bool(2 * quiet < sum(calls for calls, _ in slices))
+        least = quickest(loops for _, *loops in slices)[:1]  # it has no use for other caches
+        quiet = sum(calls for calls, *loops in slices if are_quick(loops, least))
+        return bool(2 * quiet < sum(calls for calls, *_ in slices))
 
     @property
     def needed_ns(self) -> int:

@@ -191,7 +191,7 @@ class Built:
             most=question.most,
             before=between,
             patience=question.patience,
-            undisturbed_loop_ns=question.undisturbed_loop_ns,
+            undisturbed_ns=question.undisturbed_ns,
         )
         cpu_ns = time.process_time_ns() - between.cpu_ns - cpu_ns
         after = resource.getrusage(resource.RUSAGE_SELF)

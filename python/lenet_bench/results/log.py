@@ -309,7 +309,7 @@ def _block(line: bytes, header: Header, names: Collection[str]) -> Block:
         times = [ns for ns, _ in timed.thinned_ns]
         if times != sorted(set(times)):
             raise ValueError("times that do not increase")
-        if timed.slices and sum(n for n, _ in timed.slices) != len(timed.samples_ns):
+        if timed.slices and sum(n for n, *_ in timed.slices) != len(timed.samples_ns):
             raise ValueError("slices that do not add up to the number of calls")
         if min(times or timed.samples_ns, default=least) < least:
             raise ValueError("a call with no duration")

@@ -42,7 +42,8 @@ Ended = Literal["running", "budget", "rounds", "decided", "interrupted", "nothin
 Seed = Annotated[int, Meta(ge=0, le=2**62)]
 Again = Annotated[tuple[Name, ...], Few]
 Samples = tuple[Count, ...]
-Slices = Annotated[tuple[tuple[Count, Count], ...], Meta(max_length=10_000)]
+_Slice = Annotated[tuple[Count, ...], Meta(min_length=2, max_length=3)]
+Slices = Annotated[tuple[_Slice, ...], Meta(max_length=10_000)]
 # Times in order, each with the calls that it stands for.
 Thinned = Annotated[tuple[tuple[Count, Some], ...], Meta(max_length=10_000)]
 
@@ -163,7 +164,7 @@ class Batch(Struct, frozen=True, omit_defaults=True):
 
     size: Some  # images in a call
     samples_ns: Samples = ()  # each timed call
-    slices: Slices = ()  # in order: a number of calls, and the slower loop beside them, ns
+    slices: Slices = ()  # a number of calls, and the slower of each known loop beside them, ns
     thinned_ns: Thinned = ()  # in a shared file instead: a time, and the number of calls
 
     @property
@@ -275,7 +276,7 @@ class Block(
     cold_start: ColdStart | None = None  # the way to the first answer
     cache_probe: CacheProbe | None = None  # whether it remembers answers; in its first block
     samples_ns: Samples = ()  # each timed call
-    slices: Slices = ()  # in order: a number of calls, and the slower loop beside them, ns
+    slices: Slices = ()  # a number of calls, and the slower of each known loop beside them, ns
     quiet_share: Part | None = None  # in a shared file: the share of `made` that counts
     thinned_ns: Thinned = ()  # in a shared file instead: a time, and the number of calls
     quarters_ns: tuple[Number, Number] | None = None  # shared: first and last quarter's medians

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from ..registry import without_threads
 from ..texts import printable
-from ..undisturbed import undisturbed_calls
+from ..undisturbed import quickest, undisturbed_calls
 from .log import Log, read_log
 from .model import (
     BackendResult,
@@ -84,27 +84,36 @@ def as_result(log: Log) -> Result:
 def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """Each block with the calls that count, made while the machine was quiet, and their share.
 
-    A backend may itself slow the loop down, so the time of a quiet loop is found for each backend.
+    A backend may itself slow a loop down, so the time of a quiet loop is found for each backend.
     """
-    undisturbed_loop_ns: dict[str, float] = {}
+    undisturbed: dict[str, Sequence[float]] = {}
     fewest: dict[str, int] = {}
     for name in {block.backend for block in blocks if block.slices}:
         own = [block for block in blocks if block.backend == name and block.slices]
-        quickest = [min(loop_ns for _, loop_ns in block.slices) for block in own]
-        undisturbed_loop_ns[name] = float(np.percentile(quickest, _QUIET_LOOP))
         rounds = len({block.round for block in own})
         fewest[name] = max(_FEWEST_QUIET, ceil(_FEWEST_CALLS / rounds))
+        undisturbed[name] = _undisturbed(own, fewest[name], max(FEWEST_STARTS, rounds / 2))
     return tuple(
-        _settled(block, undisturbed_loop_ns[block.backend], fewest[block.backend])
+        _settled(block, undisturbed[block.backend], fewest[block.backend])
         if block.slices
         else block
         for block in blocks
     )
 
 
-def _settled(block: Block, undisturbed_loop_ns: float, fewest: int) -> Block:
+def _undisturbed(own: Sequence[Block], fewest: int, starts: float) -> Sequence[float]:
+    """The usual time of each loop; of that in the first-level cache alone where, with the others,
+    fewer starts than these have calls enough that count.
+    """
+    each = [quickest(loops for _, *loops in block.slices) for block in own]
+    usual = [float(np.percentile(times, _QUIET_LOOP)) for times in zip(*each, strict=False)]
+    quiet = (b for b in own if undisturbed_calls(b.samples_ns, b.slices, usual, fewest))
+    return usual if len({block.round for block in quiet}) >= starts else usual[:1]
+
+
+def _settled(block: Block, undisturbed: Sequence[float], fewest: int) -> Block:
     def counted(timed: Block | Batch, fewest: int) -> Sequence[int]:
-        return undisturbed_calls(timed.samples_ns, timed.slices, undisturbed_loop_ns, fewest)
+        return undisturbed_calls(timed.samples_ns, timed.slices, undisturbed, fewest)
 
     quiet = counted(block, fewest)
     batches = (
