@@ -5,7 +5,8 @@
 
 Of each backend the variant that is the fastest in FILE in float32, of those that give their first
 answer within thirty seconds, is measured; as installed, and with the remedies for that, only a few.
-Where it was interrupted, the same command goes on. `python bench/readme.py` draws the tables of
+The conditions take turns, a few rounds each, so the machine's drift is in all of them. Where it was
+interrupted, the same command goes on. `python bench/readme.py` draws the tables of
 docs/conditions.md from the files.
 """
 
@@ -22,6 +23,7 @@ from lenet_bench.results import BackendResult, read_result
 from lenet_bench.show.sentences import backend_of, timed
 
 STARTS_WITHIN_S = 30
+ROUNDS_A_TURN = 3
 FOLDER = Path(__file__).parents[1] / "results/conditions"
 _BESIDE = ("--interval", "20ms", "--beside", "1")
 _INSTALLED = (*_BESIDE, "--threads", "default")
@@ -48,8 +50,11 @@ class Condition(NamedTuple):
     backends: tuple[str, ...] = ()
 
 
+#: What the others are compared with.
+PLAIN = "back-to-back"
 #: By the name of its file.
 CONDITIONS = {
+    PLAIN: Condition("back to back, one core", ()),
     "two-threads": Condition("two threads, two cores", ("--threads", "2")),
     "idle": Condition("a call every 20 ms", ("--interval", "20ms")),
     "cold": Condition("cold caches", ("--cold",)),
@@ -79,7 +84,7 @@ def fastest_of(rows: Iterable[BackendResult]) -> dict[str, str]:
 
 
 def main() -> int:
-    """One comparison after the other; the worst of their exit codes."""
+    """The comparisons in turns; the worst of their exit codes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path, help="what `lenet-bench compare -o` wrote")
     parser.add_argument("--rounds", type=int, default=15)
@@ -88,14 +93,15 @@ def main() -> int:
     asked = parser.parse_args()
     which = fastest(asked.file)
     worst = 0
-    for name in asked.only:
-        title, options, backends = CONDITIONS[name]
-        print(f"{title}:", flush=True)
-        words = [*(backends or which), *options, "--rounds", str(asked.rounds)]
-        code = run(["compare", *words, "-o", str(asked.folder / f"{name}.jsonl")])
-        if code == INTERRUPTED:
-            return code
-        worst = max(worst, code)
+    for rounds in (*range(ROUNDS_A_TURN, asked.rounds, ROUNDS_A_TURN), asked.rounds):
+        for name in asked.only:
+            title, options, backends = CONDITIONS[name]
+            print(f"{title}, up to round {rounds}:", flush=True)
+            words = [*(backends or which), *options, "--rounds", str(rounds)]
+            code = run(["compare", *words, "-o", str(asked.folder / f"{name}.jsonl")])
+            if code == INTERRUPTED:
+                return code
+            worst = max(worst, code)
     return worst
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 import when as which
-from conditions import CONDITIONS, fastest_of
+from conditions import CONDITIONS, PLAIN, fastest_of
 from lenet_bench.networks import NETWORKS, Graph, network
 from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import find
@@ -245,9 +245,9 @@ def median_us(row: BackendResult) -> float:
 
 def conditions(path: Path) -> Iterator[str]:
     """How it was measured under each condition, and the fastest backends' medians."""
-    results = {"back to back, one core": read_result(path)}
+    results = {CONDITIONS[PLAIN].title: read_result(path)}
     for name, one in CONDITIONS.items():
-        if not one.backends:
+        if name != PLAIN and not one.backends:
             results[one.title] = read_result(beside(path, name))
     yield from bullets(f"*{title}*: {measured_how(result)}" for title, result in results.items())
     first, *others = ({one.name: one for one in timed(result)} for result in results.values())
