@@ -5,14 +5,14 @@
 #
 #   why          25 calls taken apart (35 minutes on two cores of an AMD EPYC, Zen 5)
 #   installed    a few APIs as installed, and with each remedy (20)
-#   conditions   two threads, a call every 20 ms, cold caches (25)
+#   conditions   back to back, two threads, a call every 20 ms, cold caches, in turns (35)
 #   networks     every network, with the machine's limit (80)
 #   control      LeNet by each builder beside LeNet by hand (10)
 #   cpu          every backend, with throughput by batch (70)
 #   settings     what is tried for each backend (40)
 #   verify       every backend on MNIST's test images (10)
 #   training     an epoch in six frameworks (5)
-#   self-test    how well `compare` does (25)
+#   self-test    how well `compare` does, and how soon by --until decided (40)
 #   production   several callers, a quota, and what idle threads can be told (70)
 #   models       each model.py in results/models, with transformers installed (25)
 #   opened       one call of Keras' predict and one of oneDNN as spans in time, with VizTracer installed (1)
@@ -78,7 +78,7 @@ measure() {
   case $1 in
     why) kept why lenet-bench why $calls --rounds 12 ;;
     installed) under as-installed one-thread one-core kept-warm ;;
-    conditions) under two-threads idle cold ;;
+    conditions) under back-to-back two-threads idle cold ;;
     networks)
       for network in $(python -c 'from lenet_bench.networks import NETWORKS; print(*NETWORKS)'); do
         kept "$network" lenet-bench compare --network "$network" $sized --rounds 6
@@ -116,6 +116,7 @@ measure() {
     self-test)
       ran python bench/self_test.py "$out/self-test"
       for file in "$out"/self-test/*.jsonl; do [ -e "$file.gz" ] || lenet-bench share --keep "$file"; done
+      ran python bench/self_test.py "$out/decided" --until-decided
       ;;
     opened) [ -e "$out/opened.json" ] || python bench/opened.py "$out/opened.json" ;;
   esac

@@ -1,11 +1,13 @@
 """Can the verdicts of `compare` be trusted here? Identical backends, planted slowdowns and cheats.
 
     python bench/self_test.py FOLDER [--starts N]        about twenty minutes for 40 starts
+    python bench/self_test.py FOLDER --until-decided     how soon two backends are: ten minutes
 
 A comparison for each of four backends has entries that are that backend, and entries that are made
 3 % slower; one has three that cheat, too. No two identical pairs share an entry, nor do two that
 are slower. FOLDER gets a result of each backend, which is continued where it is there, and
-points.json. Each point is printed to stderr.
+points.json. Each point is printed to stderr. With --until-decided it gets decided.json instead: two
+that are equal, and one that is 5 % slower, are compared again and again by `--until decided`.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from math import sqrt
 from pathlib import Path
 from statistics import NormalDist
@@ -24,6 +27,7 @@ from typing import Any
 import numpy as np
 from lenet_bench import CompareOptions, load
 from lenet_bench.measure.comparison import compare
+from lenet_bench.measure.environment import read_machine
 from lenet_bench.measure.options import Entry
 from lenet_bench.results import Result, read_result, start_medians_us
 from lenet_bench.results.statistics import CONFIDENCE, Ratio, judge, paired_ratio
@@ -43,6 +47,9 @@ RIGHT = 0.95  # of the verdicts
 LARGEST_FLOOR = 0.10  # of a call
 #: Also judged by so many starts each, in as many parts as there are.
 FEWER = (6, 10, 15, 20)
+#: `--until decided`: which backends, how often, how much slower, what is said within how many s.
+QUICK, TRIES = ("fused", "litert"), 6
+DECIDED = (("identical backends", 0.0, "same", 60), ("a slowdown of 5%", 0.05, "slower", 30))
 
 
 class Planted:
@@ -253,26 +260,69 @@ def measured(backend: str, folder: Path, starts: int) -> Result:
     return result
 
 
+def decisions(folder: Path) -> Iterator[dict[str, Any]]:
+    """Each comparison until it is decided, or for twice the time that it should take."""
+    for number, backend, (point, by, verdict, within_s) in product(range(TRIES), QUICK, DECIDED):
+        one, other = entry("one", backend), entry("other", backend, by=by)
+        output = folder / f"{backend}-{verdict}-{number + 1}.jsonl"
+        result = read_result(output) if output.exists() else None
+        if result is None or result.ended == "interrupted":
+            asked = CompareOptions((one, other), one.name, until_decided=True, output=output)
+            result = compare(replace(asked, budget_s=2.0 * within_s))
+        if result.ended == "interrupted":
+            sys.exit(130)
+        row = result.backend(other.name)
+        said = row.summary.verdict if row.summary else row.status
+        yield {
+            "point": point,
+            "backend": backend,
+            "said": said,
+            "took_s": round(result.elapsed_s, 1),
+            "starts": len(row.blocks),
+            "quiet_share": result.disturbance.quiet_share,
+        }
+
+
+def decided_points(every: Sequence[Mapping[str, Any]]) -> Iterator[Point]:
+    """Whether each kind was decided rightly in time."""
+    for name, _, verdict, within_s in DECIDED:
+        own = [one for one in every if one["point"] == name]
+        soon = [one for one in own if one["said"] == verdict and one["took_s"] <= within_s]
+        wrong = sum(one["said"] not in (verdict, "ambiguous") for one in own)
+        yield judged(name, f'called "{verdict}" within {within_s} s', len(soon), wrong, len(own))
+
+
 def main(*arguments: str) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--starts", type=int, default=STARTS, help="of each entry")
+    parser.add_argument("--until-decided", action="store_true", help="how soon two are decided")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
+    if options.until_decided:
+        every = list(decisions(options.folder))
+        found = list(decided_points(every))
+        machine = to_builtins(read_machine())
+        return written(options.folder / "decided.json", found, {"machine": machine, "runs": every})
     results = {name: measured(name, options.folder, options.starts) for name in PAIRS}
     found = list(points(results, options.starts))
-    for point in found:
-        print(f"{point.name}: {point.verdict}: {point.says}", file=sys.stderr)
     content = {
         "started": min(result.started for result in results.values()),
         "took_s": round(sum(result.elapsed_s for result in results.values())),
         "conditions": {name: conditions(result) for name, result in results.items()},
         "machine": to_builtins(results[CHEATED].machine),
-        "points": [asdict(point) for point in found],
         "by starts": list(by_starts(results, options.starts)),
         "warnings": {name: result.warnings for name, result in results.items()},
     }
-    (options.folder / "points.json").write_text(f"{json.dumps(content, indent=1)}\n")
+    return written(options.folder / "points.json", found, content)
+
+
+def written(path: Path, found: Sequence[Point], content: Mapping[str, Any]) -> int:
+    """Print the points and write them, with what they are from; 1 where one did not pass."""
+    for point in found:
+        print(f"{point.name}: {point.verdict}: {point.says}", file=sys.stderr)
+    every = {**content, "points": [asdict(point) for point in found]}
+    path.write_text(f"{json.dumps(every, indent=1)}\n")
     return int(any(point.verdict != "passed" for point in found))
 
 

@@ -85,6 +85,23 @@ def test_fewer_starts_are_judged_in_as_many_parts_as_there_are():
     assert found[6]["same"] / found[6]["comparisons"] < found[40]["same"] / 20
 
 
+def decided(equal="same", took_s=20.0):
+    """The verdicts on comparisons by `--until decided`, all alike."""
+    runs = [
+        {"point": point, "said": verdict if by else equal, "took_s": took_s}
+        for point, by, verdict, _ in self_test.DECIDED
+        for _ in range(self_test.TRIES)
+    ]
+    return [point.verdict for point in self_test.decided_points(runs)]
+
+
+def test_both_kinds_are_decided_rightly_and_soon():
+    assert decided() == ["passed", "passed"]
+    assert decided(took_s=40) == ["passed", "too noisy"]
+    assert decided(equal="ambiguous") == ["too noisy", "passed"]
+    assert decided(equal="slower") == ["failed", "passed"]
+
+
 @pytest.mark.parametrize(("hits", "of"), [(0, 7), (30, 60)])
 def test_the_interval_of_a_share_is_scipys(hits, of):
     stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
