@@ -108,6 +108,13 @@ def test_a_shared_cache_that_is_slow_makes_calls_wait_and_not_count(monkeypatch)
     assert len(quick) >= 4
 
 
+def test_slices_are_longer_where_the_loops_are(monkeypatch):
+    """Reading so many bytes takes a millisecond on a small board; loops may not take half of it."""
+    monkeypatch.setattr(measured_calls, "known_loops_ns", lambda **_: (20_000, 1_000_000))
+    calls = timed_with(0.1)
+    assert len(calls.slices) <= 1 + calls.wall_ns / (20 * 1_020_000)
+
+
 def test_caches_between_paced_calls_stay_as_they_are():
     assert len(measured_calls.known_loops_ns(near=True)) == 1
     paced = timed_with(0.01, before=lambda: None)

@@ -22,7 +22,8 @@ clock, _sleep, _cpu_clock = time.perf_counter_ns, time.sleep, time.thread_time_n
 _KEPT = 128  # most answers of random calls that are kept, with the last to each input
 _ONE_IN = 16  # one call in 16 is kept; whenever _KEPT is reached, half are dropped, and 16 doubles
 
-_SLICE_NS = 2_000_000
+_SLICE_NS = 2_000_000  # at least, and as much longer as the loops are: they take a twentieth
+_TIMES_LOOPS = 30
 # The known loops: one reads 4 KB of the first-level cache 150 times in 20 us, the other as many
 # bytes as LeNet's weights have twice in 45 us: other cores can slow the cache that all share, and
 # nothing else. Not a loop in Python: on an Intel Xeon such a loop took 2.5 times as long just where
@@ -90,6 +91,11 @@ class _Slices:
         self._loops = known_loops_ns(near=gaps)
         self._quickest = quickest([self._loops, undisturbed_ns])
         self._began = clock()
+
+    @property
+    def length_ns(self) -> int:
+        """Of one slice."""
+        return max(_SLICE_NS, _TIMES_LOOPS * sum(self._quickest))
 
     def end(self, calls: int, *, drop: bool = False) -> bool:
         """Note that a call has ended; returns whether it is kept.
@@ -161,7 +167,7 @@ def time_calls(
     sliced = dropped = 0
     wanted = int(seconds * 1e9)
     began = stop = now()
-    wanted_end, slice_ends = began + wanted, began + _SLICE_NS
+    wanted_end, slice_ends = began + wanted, began + slices.length_ns
     end = began + patience * wanted
     while len(samples) < most and (stop < end or len(samples) < fewest):
         image = inputs[number]
@@ -187,7 +193,7 @@ def time_calls(
                 dropped += len(samples) - sliced
                 del samples[sliced:]
             sliced = len(samples)
-            slice_ends = now() + _SLICE_NS
+            slice_ends = now() + slices.length_ns
             if slices.quiet_ns >= wanted:
                 end = stop
     if len(samples) > sliced:
