@@ -71,26 +71,26 @@ def test_calls_last_as_long_as_they_shall():
 
 @pytest.fixture
 def loops(monkeypatch):
-    """The known loop takes these times, and the last of them from then on; a call takes 0.1 ms."""
+    """The known loops take these times, and the last of them from then on; a call takes 0.1 ms."""
     readings = count(0, 100_000)
 
     def take(*times):
         monkeypatch.setattr(measured_calls, "clock", lambda: next(readings))
         left = chain(times, repeat(times[-1]))
-        monkeypatch.setattr(measured_calls, "known_loops_ns", lambda **_: (next(left),))
+        monkeypatch.setattr(measured_calls, "known_loops_ns", lambda **_: next(left))
 
     return take
 
 
 def test_a_machine_that_is_never_quiet_ends_the_wait(loops):
-    loops(150)
+    loops((150,))
     calls = timed_with(0.01, patience=3, undisturbed_ns=(100,))
     assert {loop_ns for _, loop_ns in calls.slices} == {150}
     assert calls.wall_ns >= 30_000_000
 
 
 def test_on_a_disturbed_machine_undisturbed_calls_are_waited_for(loops):
-    loops(*[100, 150] * 40, 100)
+    loops(*[(100,), (150,)] * 40, (100,))
     calls = timed_with(0.01, patience=1000)
     slow, quick = ([ns for _, ns in calls.slices if ns == loop] for loop in (150, 100))
     assert 1 <= len(slow) <= 6, "of the first 10 ms only, in slices of at least 2 ms"
@@ -98,10 +98,9 @@ def test_on_a_disturbed_machine_undisturbed_calls_are_waited_for(loops):
     assert sum(count for count, _ in calls.slices) == len(calls.samples_ns) < calls.made
 
 
-def test_a_shared_cache_that_is_slow_makes_calls_wait_and_not_count(monkeypatch):
+def test_a_shared_cache_that_is_slow_makes_calls_wait_and_not_count(loops):
     """The first-level cache is as fast as ever."""
-    far = chain([100, 150] * 40, repeat(100))
-    monkeypatch.setattr(measured_calls, "known_loops_ns", lambda **_: (30, next(far)))
+    loops(*[(30, 100), (30, 150)] * 40, (30, 100))
     calls = timed_with(0.01, patience=1000)
     slow, quick = ([one for one in calls.slices if one[2] == ns] for ns in (150, 100))
     assert slow
@@ -124,7 +123,7 @@ def test_caches_between_paced_calls_stay_as_they_are():
 
 def test_experiments_wait_for_a_quiet_machine_and_say_so(loops):
     """The known loop takes longer each time, so no call counts but the first."""
-    loops(*(int(1.5**number) for number in range(20, 1500)))
+    loops(*((int(1.5**number),) for number in range(20, 1500)))
     every = Experiments([Probe("call", "call", lambda _: None)], lambda _: None, [NOTHING])
     said = []
     while every.turns.done < every.turns.most:
