@@ -103,7 +103,7 @@ def test_a_shared_cache_that_is_slow_makes_calls_wait_and_not_count(loops):
     loops(*[(30, 100), (30, 150)] * 40, (30, 100))
     calls = timed_with(0.01, patience=1000)
     slow, quick = ([one for one in calls.slices if one[2] == ns] for ns in (150, 100))
-    assert slow
+    assert len(slow) > 6, "kept, for where they are all that there is"
     assert len(quick) >= 4
 
 

@@ -105,7 +105,8 @@ class _Slices:
         took = clock() - self._began
         before, self._loops = self._loops, known_loops_ns(near=self._gaps)
         slower = self._loops if self._gaps else tuple(map(max, before, self._loops))
-        kept = not drop or are_quick(slower, self._quickest)
+        # Where too few starts see a quick shared cache, the first loop decides alone (read.py).
+        kept = not drop or are_quick(slower[:1], self._quickest)
         if kept:
             self.kept.append((calls, *slower))
             self._times.append(took)
@@ -148,7 +149,7 @@ def time_calls(
     """Time calls for the given time, with `before` done before each.
 
     On a disturbed machine they continue until the quiet slices have that length, for at most
-    `patience` times as long; beyond the given time only quiet slices are kept.
+    `patience` times as long; beyond the given time only slices are kept whose first loop was quick.
     `undisturbed_ns` are the times of the known loops on a quiet machine, if known.
 
     A sample contains the call and one reading of the clock; everything else is outside. The answers
