@@ -267,8 +267,10 @@ def decisions(folder: Path) -> Iterator[dict[str, Any]]:
         output = folder / f"{backend}-{verdict}-{number + 1}.jsonl"
         result = read_result(output) if output.exists() else None
         if result is None or result.ended == "interrupted":
-            asked = CompareOptions((one, other), one.name, until_decided=True, output=output)
-            result = compare(replace(asked, budget_s=2.0 * within_s))
+            pair, budget_s = (one, other), 2.0 * within_s
+            result = compare(
+                CompareOptions(pair, one.name, budget_s=budget_s, until_decided=True, output=output)
+            )
         if result.ended == "interrupted":
             sys.exit(130)
         row = result.backend(other.name)
