@@ -246,21 +246,29 @@ def test_the_calls_count_that_were_made_while_the_machine_was_quiet():
     assert block.quiet_share == 9 / 90
 
 
-def with_caches(us, slices, rounds=8):
-    return blocks("a", us, rounds=rounds, slices=slices)
+def with_caches(name, quick, rounds=8):
+    """So many starts are beside a quick shared cache, the others beside a slow one."""
+    quiet = blocks(name, 20, rounds=rounds, slices=((50, 30_000, 45_000),))
+    slow = blocks(name, 24, rounds=rounds, slices=((50, 30_000, 60_000),))
+    return (*quiet[:quick], *slow[quick:])
 
 
 def test_calls_beside_a_slow_shared_cache_count_only_where_others_are_too_few():
-    quiet = with_caches(20, ((50, 30_000, 45_000),))
-    slow = with_caches(24, ((50, 30_000, 60_000),))
-    row = result((*quiet[:6], *slow[6:])).backend("a")
+    row = result(with_caches("a", 6)).backend("a")
     assert (row.summary.starts, row.p50_us) == (6, pytest.approx(20, rel=0.001))
-    row = result((*quiet[:5], *slow[5:])).backend("a")
-    assert row.summary.starts == 8
-    row = result(
-        (*with_caches(20, quiet[0].slices, 16)[:6], *with_caches(24, slow[0].slices, 16)[6:])
-    )
-    assert row.backend("a").summary.starts == 16, "six of sixteen are less than half"
+    assert result(with_caches("a", 5)).backend("a").summary.starts == 8
+    row = result(with_caches("a", 6, rounds=16)).backend("a")
+    assert row.summary.starts == 16, "six of sixteen are less than half"
+
+
+def test_of_all_backends_the_same_calls_count_beside_a_slow_shared_cache():
+    def starts(*rows):
+        return [row.summary.starts for row in result(*rows).backends]
+
+    assert starts(with_caches("a", 7), with_caches("b", 5)) == [8, 8]
+    assert starts(with_caches("a", 7), with_caches("b", 6)) == [7, 6]
+    fell_early = with_caches("c", 0, rounds=2)
+    assert starts(with_caches("a", 7), with_caches("b", 6), fell_early) == [7, 6, 2]
 
 
 def test_blocks_that_were_never_quiet_count_where_there_are_too_few_others():

@@ -85,40 +85,41 @@ def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """Each block with the calls that count, made while the machine was quiet, and their share.
 
     A backend may itself slow a loop down, so the time of a quiet loop is found for each backend.
+    Which loops decide is found for all of them: one that counts calls beside slow caches would be
+    slower than one that does not.
     """
-    undisturbed: dict[str, Sequence[float]] = {}
+    usual: dict[str, Sequence[float]] = {}
     fewest: dict[str, int] = {}
+    enough = []
     for name in {block.backend for block in blocks if block.slices}:
         own = [block for block in blocks if block.backend == name and block.slices]
         rounds = len({block.round for block in own})
         fewest[name] = max(_FEWEST_QUIET, ceil(_FEWEST_CALLS / rounds))
-        undisturbed[name] = _undisturbed(own, fewest[name], max(FEWEST_STARTS, rounds / 2))
+        each = zip(*(quickest(loops for _, *loops in block.slices) for block in own), strict=False)
+        usual[name] = [float(np.percentile(times, _QUIET_LOOP)) for times in each]
+        starts = {b.round for b in own if _undisturbed(b, usual[name], fewest[name])}
+        if rounds >= FEWEST_STARTS:
+            enough.append(len(starts) >= max(FEWEST_STARTS, rounds / 2))
+    loops = None if enough and all(enough) else 1
     return tuple(
-        _settled(block, undisturbed[block.backend], fewest[block.backend])
+        _settled(block, usual[block.backend][:loops], fewest[block.backend])
         if block.slices
         else block
         for block in blocks
     )
 
 
-def _undisturbed(own: Sequence[Block], fewest: int, starts: float) -> Sequence[float]:
-    """The usual time of each loop; of that in the first-level cache alone where, with the others,
-    fewer starts than these have calls enough that count.
-    """
-    each = [quickest(loops for _, *loops in block.slices) for block in own]
-    usual = [float(np.percentile(times, _QUIET_LOOP)) for times in zip(*each, strict=False)]
-    quiet = (b for b in own if undisturbed_calls(b.samples_ns, b.slices, usual, fewest))
-    return usual if len({block.round for block in quiet}) >= starts else usual[:1]
+def _undisturbed(timed: Block | Batch, usual: Sequence[float], fewest: int) -> Sequence[int]:
+    return undisturbed_calls(timed.samples_ns, timed.slices, usual, fewest)
 
 
-def _settled(block: Block, undisturbed: Sequence[float], fewest: int) -> Block:
-    def counted(timed: Block | Batch, fewest: int) -> Sequence[int]:
-        return undisturbed_calls(timed.samples_ns, timed.slices, undisturbed, fewest)
-
-    quiet = counted(block, fewest)
+def _settled(block: Block, usual: Sequence[float], fewest: int) -> Block:
+    quiet = _undisturbed(block, usual, fewest)
     batches = (
         structs.replace(
-            batch, samples_ns=counted(batch, _FEWEST_BATCHES) or batch.samples_ns, slices=()
+            batch,
+            samples_ns=_undisturbed(batch, usual, _FEWEST_BATCHES) or batch.samples_ns,
+            slices=(),
         )
         for batch in block.batches
     )
