@@ -99,7 +99,7 @@ def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
         usual[name] = [float(np.percentile(times, _QUIET_LOOP)) for times in each]
         starts = {b.round for b in own if _undisturbed(b, usual[name], fewest[name])}
         if rounds >= FEWEST_STARTS:
-            enough.append(len(starts) >= max(FEWEST_STARTS, rounds / 2))
+            enough.append(len(starts) >= max(FEWEST_STARTS, rounds / 3))
     loops = None if enough and all(enough) else 1
     return tuple(
         _settled(block, usual[block.backend][:loops], fewest[block.backend])
