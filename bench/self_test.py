@@ -220,7 +220,7 @@ def judged(name: str, what: str, right: int, wrong: int, count: int) -> Point:
 
 
 def all_ratios(results: Mapping[str, Result], starts: int, *, slow: bool) -> Iterator[Ratio]:
-    """Of each pair, for each part of the run that has so many rounds.
+    """Of each pair, for each part of the run that has so many rounds, or for all of a shorter one.
 
     An identical pair is two entries that are the same; a slowed one has the first of these.
     """
@@ -228,13 +228,10 @@ def all_ratios(results: Mapping[str, Result], starts: int, *, slow: bool) -> Ite
         for number in range(PAIRS[backend]):
             names = slower(number) if slow else same(2 * number + 1), same(2 * number)
             new, old = (start_medians_us(result.backend(name).blocks) for name in names)
-            yield from ratios(new, old, starts)
-
-
-def ratios(new: Mapping[int, float], old: Mapping[int, float], starts: int) -> Iterator[Ratio]:
-    rounds: Sequence[int] = sorted(new.keys() & old.keys())
-    for end in range(starts, len(rounds) + 1, starts):
-        yield paired_ratio({number: new[number] for number in rounds[end - starts : end]}, old)
+            rounds = min(starts, result.rounds)
+            for end in range(rounds, result.rounds + 1, rounds):
+                part = {number: us for number, us in new.items() if end - rounds <= number < end}
+                yield paired_ratio(part, old)
 
 
 def share_interval(hits: int, of: int) -> tuple[float, float]:

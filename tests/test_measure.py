@@ -13,6 +13,7 @@ from lenet_bench.measure.block import said_of_turns
 from lenet_bench.measure.calls import time_calls
 from lenet_bench.measure.comparison import Plan, to_repeat
 from lenet_bench.measure.decided import Undecided, bounded, is_look
+from lenet_bench.measure.empty import EMPTY
 from lenet_bench.measure.experiments import Experiments
 from lenet_bench.measure.messages import Failure, FewTimed, Probed, Timed, packed
 from lenet_bench.measure.pinning import (
@@ -203,15 +204,15 @@ def test_disturbed_blocks_are_repeated_once_each():
     every = [block for name in "abc" for block in blocks(name, 9, slices=QUIET_SLICES)]
     slow = blocks("d", 9, rounds=2, slices=SLOW_SLICES)
     every += blocks("d", 9, rounds=8, slices=QUIET_SLICES)[2:]
-    assert to_repeat([*every, *slow], disturbed([*every, *slow]), NAMES) == list(slow)
+    assert to_repeat([*every, *slow], disturbed([*every, *slow], EMPTY), NAMES) == list(slow)
     again = [*every, *slow, slow[0]]
-    assert to_repeat(again, disturbed(again), NAMES) == [slow[1]]
+    assert to_repeat(again, disturbed(again, EMPTY), NAMES) == [slow[1]]
 
 
 def test_at_most_a_quarter_of_the_blocks_is_repeated():
     half = list(blocks("d", 9, rounds=16, slices=QUIET_SLICES)[8:])
     half += blocks("d", 9, rounds=8, slices=SLOW_SLICES)
-    assert len(to_repeat(half, disturbed(half), NAMES)) == len(half) // 4
+    assert len(to_repeat(half, disturbed(half, EMPTY), NAMES)) == len(half) // 4
 
 
 @pinned

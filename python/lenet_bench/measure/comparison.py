@@ -244,7 +244,7 @@ class _Comparison:
         """Repeat each block that ran on a disturbed machine once, as far as there is time."""
         timed = [block for block in self._log.blocks if block.status == "ok"]
         backends = [name for name in names if name != EMPTY]
-        for block in to_repeat(timed, disturbed(timed), backends):
+        for block in to_repeat(timed, disturbed(timed, EMPTY), backends):
             if self._plan.fits(number, self._elapsed_s(), self._took_s.get(block.backend, 0.0)):
                 self._tell(f"{block.backend} again", number + 1, names.index(block.backend), names)
                 self._block(block.backend, block.round)

@@ -5,7 +5,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from math import ceil
+from math import ceil, inf
 from statistics import fmean, geometric_mean, median
 from typing import Any
 
@@ -49,6 +49,8 @@ _QUIET_LOOP = 25  # percentile: the lower quartile, since some blocks never see 
 _FEWEST_QUIET = 5  # with fewer quiet calls, all calls of a block count
 _FEWEST_CALLS = 20  # of all blocks of a backend together, for a median
 _FEWEST_BATCHES = 3
+_GAIN = 0.6  # both loops decide if the starts' scatter by their number is at most so many times
+_FINEST = 1e-6  # no scatter is less
 DEFAULT_BASELINE = "onednn"  # the library that most frameworks call, and a steady one
 
 
@@ -58,8 +60,8 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 
 
 def as_result(log: Log) -> Result:
-    log = replace(log, blocks=settled(log.blocks))
     header = log.header
+    log = replace(log, blocks=settled(log.blocks, header.floor))
     rows, floor = unsummarised(log)
     base = _baseline(rows, header)
     starts = _by_round(base, started_again(log))
@@ -81,32 +83,43 @@ def as_result(log: Log) -> Result:
     return replace(result, warnings=(*cut_off, *warnings_about(result)))
 
 
-def settled(blocks: Sequence[Block]) -> tuple[Block, ...]:
+def settled(blocks: Sequence[Block], floor: str) -> tuple[Block, ...]:
     """Each block with the calls that count, made while the machine was quiet, and their share.
 
     A backend may itself slow a loop down, so the time of a quiet loop is found for each backend.
-    Which loops decide is found for all of them: one that counts calls beside slow caches would be
-    slower than one that does not.
+    Which loops decide is found for all of them, but for the floor: one that counts calls beside
+    slow caches would be slower than one that does not.
     """
     usual: dict[str, Sequence[float]] = {}
     fewest: dict[str, int] = {}
-    enough = []
+    gains = []
     for name in {block.backend for block in blocks if block.slices}:
         own = [block for block in blocks if block.backend == name and block.slices]
         rounds = len({block.round for block in own})
         fewest[name] = max(_FEWEST_QUIET, ceil(_FEWEST_CALLS / rounds))
         each = zip(*(quickest(loops for _, *loops in block.slices) for block in own), strict=False)
         usual[name] = [float(np.percentile(times, _QUIET_LOOP)) for times in each]
-        starts = {b.round for b in own if _undisturbed(b, usual[name], fewest[name])}
-        if rounds >= FEWEST_STARTS:
-            enough.append(len(starts) >= max(FEWEST_STARTS, rounds / 3))
-    loops = None if enough and all(enough) else 1
+        if name != floor and rounds >= FEWEST_STARTS:
+            by_both, by_first = (
+                _scatter(own, usual[name][:loops], fewest[name]) for loops in (None, 1)
+            )
+            gains.append(by_both / by_first if by_both < inf else inf)
+    loops = None if gains and geometric_mean(gains) <= _GAIN else 1
     return tuple(
         _settled(block, usual[block.backend][:loops], fewest[block.backend])
         if block.slices
         else block
         for block in blocks
     )
+
+
+def _scatter(own: Sequence[Block], usual: Sequence[float], fewest: int) -> float:
+    """How far the starts scatter that have calls enough, by their number."""
+    calls = {block.round: _undisturbed(block, usual, fewest) for block in own}
+    starts = [median(some) for some in calls.values() if some]
+    if len(starts) < FEWEST_STARTS:
+        return inf
+    return max(float(np.std(np.log(starts))), _FINEST) / len(starts)
 
 
 def _undisturbed(timed: Block | Batch, usual: Sequence[float], fewest: int) -> Sequence[int]:
@@ -175,7 +188,7 @@ def _beside(
 
 def medians(log: Log) -> Iterator[tuple[BackendResult, float]]:
     """Each timed backend and its median, us, which needs no resampling."""
-    rows, _ = unsummarised(replace(log, blocks=settled(log.blocks)))
+    rows, _ = unsummarised(replace(log, blocks=settled(log.blocks, log.header.floor)))
     for row in rows:
         p50_us = _p50_us(row)
         if row.status == "ok" and p50_us is not None:
@@ -184,7 +197,7 @@ def medians(log: Log) -> Iterator[tuple[BackendResult, float]]:
 
 def ratios(log: Log, confidence: float) -> tuple[str | None, dict[str, Ratio]]:
     """The baseline, and the ratio to it of each other backend that was timed."""
-    log = replace(log, blocks=settled(log.blocks))
+    log = replace(log, blocks=settled(log.blocks, log.header.floor))
     rows, _ = unsummarised(log)
     base = _baseline(rows, log.header)
     if base is None:
@@ -199,9 +212,9 @@ def ratios(log: Log, confidence: float) -> tuple[str | None, dict[str, Ratio]]:
     }
 
 
-def disturbed(blocks: Sequence[Block]) -> set[int]:
+def disturbed(blocks: Sequence[Block], floor: str) -> set[int]:
     """The indices of blocks with too little quiet time."""
-    return {n for n, block in enumerate(settled(blocks)) if block.quiet_share == 0}
+    return {n for n, block in enumerate(settled(blocks, floor)) if block.quiet_share == 0}
 
 
 def _row(listed: Listed, every: Sequence[Block]) -> BackendResult:

@@ -30,7 +30,7 @@ def thinned(log: Log) -> Log:
     """The log to share, with few times for each block in place of its calls."""
     if log.header.kind == SHARED:
         return log
-    log = Log(log.header, settled(log.blocks), log.end)
+    log = Log(log.header, settled(log.blocks, log.header.floor), log.end)
     rows, floor = unsummarised(log)
     paced = bool(log.header.rules.interval_s)
     edges = {
