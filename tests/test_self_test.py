@@ -85,6 +85,15 @@ def test_fewer_starts_are_judged_in_as_many_parts_as_there_are():
     assert found[6]["same"] / found[6]["comparisons"] < found[40]["same"] / 20
 
 
+def test_a_pair_is_judged_that_lost_a_start_or_has_fewer():
+    whole = simulated()["fused"]
+    for rounds in (ROUNDS, ROUNDS // 2):
+        backends = [dataclasses.replace(row, blocks=row.blocks[1:rounds]) for row in whole.backends]
+        fewer = dataclasses.replace(whole, rounds=rounds, backends=tuple(backends))
+        judged = self_test.all_ratios({"fused": fewer}, ROUNDS, slow=False)
+        assert [one.starts for one in judged] == [rounds - 1] * BACKENDS["fused"]
+
+
 def decided(equal="same", took_s=20.0):
     """The verdicts on comparisons by `--until decided`, all alike."""
     runs = [
