@@ -168,16 +168,61 @@ def training(path: Path) -> Iterator[str]:
 
 
 def selftestbrief(path: Path) -> Iterator[str]:
-    """How many of the points passed, and what was found at each of the others."""
+    """How many of the points passed, and what was found where pairs were compared."""
     found = json.loads(path.read_text())
     points, machine = found["points"], found["machine"]["processor"]["model"]
     passed = sum(point["verdict"] == "passed" for point in points)
     sentence = f"On {machine}, {passed} of the {len(points)} points passed."
     for point in points:
-        if point["verdict"] != "passed":
-            share = point["says"].partition(" comparisons")[0]
-            sentence += f" {point['verdict'].capitalize()}: {point['name']} ({share} comparisons)."
+        share, comparisons, _ = point["says"].partition(" comparisons")
+        if comparisons or point["verdict"] != "passed":
+            verdict = "" if point["verdict"] == "passed" else f" ({point['verdict']})"
+            sentence += f" {point['name'].capitalize()}: {share}{comparisons}{verdict}."
     yield sentence
+
+
+def bystarts(path: Path) -> Iterator[str]:
+    """What fewer starts would have said, of identical backends and of slowed ones."""
+    titles = ("starts", 'called "same"', "called different")
+    slowed = ("3 % slower: the interval lies above 1", 'called "slower"')
+    rows = []
+    for one in json.loads(path.read_text())["by starts"]:
+        of = (
+            *((one[key], one["comparisons"]) for key in ("same", "wrong")),
+            *((one[key], one["slowdowns"]) for key in ("found", "called slower")),
+        )
+        rows.append((str(one["starts"]), *(f"{hits} of {tries}" for hits, tries in of)))
+    yield from markdown((*titles, *slowed), rows, ())
+
+
+def whichloops(path: Path) -> Iterator[str]:
+    """What is said of drawn pairs of identical backends by one known loop, and by both."""
+    found = json.loads(path.read_text())
+    yield f"Identical backends, {found['rounds']} starts each, drawn from that run:"
+    yield ""
+    rows: dict[str, list[str]] = {}
+    for one in found["decide"]:
+        said = (one["same"], one["different"])
+        shares = (percent(number / one["draws"], places=0) for number in said)
+        rows.setdefault(one["backend"], []).extend((*shares, percent(one["half"], places=1)))
+    ways = ("the first loop alone", "both, as `compare` does")
+    each = ("called the same", "called different", "half of the interval, median")
+    titles = ("backend", *(f"{way}: {what}" for way in ways for what in each))
+    yield from markdown(titles, ((name, *own) for name, own in rows.items()), ("backend",))
+
+
+def knownloops(path: Path) -> Iterator[str]:
+    """How far rounds' ratios scatter with times divided by a power of a loop beside them."""
+    found = json.loads(path.read_text())
+    yield f"Of {found['pairs']} pairs of identical backends, the median and the range:"
+    yield ""
+    rows: dict[str, list[str]] = {}
+    for one in found["adjust"]:
+        middle, *bounds = one["times"]
+        rows.setdefault(one["loop"], []).append(f"{ratio(middle)} ({interval(*bounds)})")
+    powers = dict.fromkeys(f"{one['power']:g}" for one in found["adjust"])
+    titles = ("divided by the loop in the", *(f"to the power {power}" for power in powers))
+    yield from markdown(titles, ((loop, *own) for loop, own in rows.items()), titles[:1])
 
 
 def in_folder(folder: Path) -> list[Path]:
@@ -486,6 +531,9 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         whytold,
         training,
         selftestbrief,
+        bystarts,
+        whichloops,
+        knownloops,
         fastestsettings,
         notatbest,
         conditions,
