@@ -174,10 +174,10 @@ def selftestbrief(path: Path) -> Iterator[str]:
     passed = sum(point["verdict"] == "passed" for point in points)
     sentence = f"On {machine}, {passed} of the {len(points)} points passed."
     for point in points:
-        share, comparisons, _ = point["says"].partition(" comparisons")
-        if comparisons or point["verdict"] != "passed":
+        says = point["says"].partition(";")[0]
+        if " comparisons" in says or point["verdict"] != "passed":
             verdict = "" if point["verdict"] == "passed" else f" ({point['verdict']})"
-            sentence += f" {point['name'].capitalize()}: {share}{comparisons}{verdict}."
+            sentence += f" {point['name'].capitalize()}: {says}{verdict}."
     yield sentence
 
 
