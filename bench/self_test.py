@@ -276,6 +276,8 @@ def decisions(folder: Path) -> Iterator[dict[str, Any]]:
         yield {
             "point": point,
             "backend": backend,
+            "expected": verdict,
+            "within_s": within_s,
             "said": said,
             "took_s": round(result.elapsed_s, 1),
             "starts": len(row.blocks),

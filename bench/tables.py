@@ -195,6 +195,60 @@ def bystarts(path: Path) -> Iterator[str]:
     yield from markdown((*titles, *slowed), rows, ())
 
 
+def decided(path: Path) -> Iterator[str]:
+    """How soon `--until decided` ended, and with what."""
+    found = json.loads(path.read_text())
+    titles = ("pair", "backend", "decided correctly", "in time", "seconds", "quiet for")
+    rows = []
+    for point, backend in dict.fromkeys((one["point"], one["backend"]) for one in found["runs"]):
+        own = [one for one in found["runs"] if (point, backend) == (one["point"], one["backend"])]
+        right = [one for one in own if one["said"] == one["expected"]]
+        soon = sum(one["took_s"] <= one["within_s"] for one in right)
+        took, quiet = ([one[key] for one in own] for key in ("took_s", "quiet_share"))
+        rows.append(
+            (
+                point,
+                backend,
+                f"{len(right)} of {len(own)}",
+                f"{soon} of {len(own)} ({own[0]['within_s']} s)",
+                f"{median(took):.0f} ({min(took):.0f}-{max(took):.0f})",
+                percent(min(quiet), max(quiet), places=0),
+            )
+        )
+    yield from markdown(titles, rows, titles[:2])
+
+
+def starts(path: Path) -> Iterator[str]:
+    """The spread of the starts of each backend, by its addresses and pages."""
+    found = json.loads(path.read_text())
+    yield f"{found['conditions']}:"
+    yield ""
+    cells: dict[str, list[str]] = {}
+    for one in found["rows"]:
+        within = percent(*one["spread_low_high"], places=1)
+        shown = f"{percent(one['spread'], places=1)} ({within})"
+        cells.setdefault(one["backend"], []).append(shown)
+    ways = (f"{addresses} addresses, {pages} pages" for addresses, pages in found["ways"])
+    rows = ((name, *own) for name, own in cells.items())
+    yield from markdown(("backend", *ways), rows, ("backend",))
+
+
+def ofprocesses(path: Path) -> Iterator[str]:
+    """How far the times of kept processes scatter, and what of it belongs to the process."""
+    found = json.loads(path.read_text())
+    yield f"{found['processes']} processes of each backend, {found['turns']} turns:"
+    yield ""
+    rows: dict[str, list[str]] = {}
+    for one in found["kept"]:
+        within = percent(*one["of_process_low_high"], places=0)
+        share = f"{percent(one['of_process'], places=0)} ({within})"
+        own = (str(one["times"]), percent(one["deviation"], places=1), share)
+        rows.setdefault(one["backend"], [one["backend"]]).extend(own)
+    own_titles = ("times that count", "standard deviation", "of the variance, the process's")
+    titles = (f"{by}: {title}" for by in ("the first loop", "both loops") for title in own_titles)
+    yield from markdown(("backend", *titles), rows.values(), ("backend",))
+
+
 def whichloops(path: Path) -> Iterator[str]:
     """What is said of drawn pairs of identical backends by one known loop, and by both."""
     found = json.loads(path.read_text())
@@ -532,6 +586,9 @@ DRAWN: dict[str, Callable[[Path], Iterable[str]]] = {
         training,
         selftestbrief,
         bystarts,
+        decided,
+        starts,
+        ofprocesses,
         whichloops,
         knownloops,
         fastestsettings,
