@@ -296,6 +296,20 @@ def test_keras_is_asked_where_its_framework_was_imported_and_again_alone(first):
     assert (together, alone) == ("True", "False")
 
 
+@pytest.mark.parametrize(
+    ("name", "hidden"), [("keras:call", "matplotlib jax"), ("keras-jax:call", "matplotlib")]
+)
+def test_keras_imports_nothing_that_it_does_not_need(name, hidden, first):
+    lines = ["hidden = []"]
+    for module in ("matplotlib", "jax"):
+        package(module, "", first, None)
+        lines += ["try:", f"    import {module}", "except ImportError:"]
+        lines += [f"    hidden.append({module!r})"]
+    package("keras", "\n".join([*lines, "raise ImportError(' '.join(hidden))"]), first, None)
+    (reason,) = (one.reason for one in backends([name]))
+    assert f"cannot be imported ({hidden})" in str(reason)
+
+
 def test_a_framework_that_dies_costs_its_own_rows_only(first):
     package("tensorflow", "import os; os.abort()", first, None)
     package("keras", "raise ImportError('half a Keras')", first, None)

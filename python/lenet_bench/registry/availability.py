@@ -7,6 +7,7 @@ is repeated after changes.
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
@@ -40,6 +41,8 @@ _IMPORTS = {
         ("mnn", "litert", "ncnn", "onnxruntime", "opencv", "tract", "tflite-micro"), _LIGHT
     ),
 }
+#: What Keras imports and does not need for a call: it is hidden, but for Keras' own backend.
+_UNUSED_BY_KERAS = {"matplotlib", "jax"}
 #: XLA without LLVM's optimisations: the same compiler answers, in half the time.
 _XLA_UNOPTIMISED = "--xla_backend_optimization_level=0"
 #: Groups of rows, ours and then the slowest, which begin first: so all cores are busy to the end.
@@ -226,8 +229,9 @@ def _ask_child(
     try:
         child = Child(f"{__name__}:serve", python=python, variables=variables)
         _children.add(child)
+        keras = variables.get("KERAS_BACKEND")
         try:
-            child.ask(pending[0], seconds)
+            child.ask((pending[0], sorted(_UNUSED_BY_KERAS - {keras}) if keras else []), seconds)
             for name in pending:
                 lost = [name]
                 own, variant = find(name)
@@ -268,7 +272,9 @@ def _availability(
 def serve(parent: Parent) -> None:
     """In the child: import the API of the first name, then try each name that comes."""
     gc.disable()  # an import makes no garbage, and looking for some takes a fifth of its time
-    row = find(parent.hear())[0]
+    name, hidden = parent.hear()
+    sys.modules.update(dict.fromkeys(hidden))  # None: to import it fails, as where it is absent
+    row = find(name)[0]
     with suppress(Exception, SystemExit):  # `load` gives the reason
         import_backend(row)
     parent.say(None)
