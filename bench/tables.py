@@ -198,7 +198,14 @@ def bystarts(path: Path) -> Iterator[str]:
 def decided(path: Path) -> Iterator[str]:
     """How soon `--until decided` ended, and with what."""
     found = json.loads(path.read_text())
-    titles = ("pair", "backend", "decided correctly", "in time", "seconds", "quiet for")
+    titles = (
+        "pair",
+        "backend",
+        "decided correctly",
+        "in time",
+        "seconds, median (range)",
+        "quiet share",
+    )
     rows = []
     for point, backend in dict.fromkeys((one["point"], one["backend"]) for one in found["runs"]):
         own = [one for one in found["runs"] if (point, backend) == (one["point"], one["backend"])]
@@ -236,7 +243,7 @@ def starts(path: Path) -> Iterator[str]:
 def ofprocesses(path: Path) -> Iterator[str]:
     """How far the times of kept processes scatter, and what of it belongs to the process."""
     found = json.loads(path.read_text())
-    yield f"{found['processes']} processes of each backend, {found['turns']} turns:"
+    yield f"{found['turns']} turns of {found['processes']} processes of each backend:"
     yield ""
     rows: dict[str, list[str]] = {}
     for one in found["kept"]:
@@ -244,7 +251,7 @@ def ofprocesses(path: Path) -> Iterator[str]:
         share = f"{percent(one['of_process'], places=0)} ({within})"
         own = (str(one["times"]), percent(one["deviation"], places=1), share)
         rows.setdefault(one["backend"], [one["backend"]]).extend(own)
-    own_titles = ("times that count", "standard deviation", "of the variance, the process's")
+    own_titles = ("times that count", "standard deviation", "share of variance between processes")
     titles = (f"{by}: {title}" for by in ("the first loop", "both loops") for title in own_titles)
     yield from markdown(("backend", *titles), rows.values(), ("backend",))
 
