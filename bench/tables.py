@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from math import inf, prod
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import when as which
 from conditions import CONDITIONS, PLAIN, fastest_of
@@ -232,12 +233,16 @@ def starts(path: Path) -> Iterator[str]:
     yield ""
     cells: dict[str, list[str]] = {}
     for one in found["rows"]:
-        within = percent(*one["spread_low_high"], places=1)
-        shown = f"{percent(one['spread'], places=1)} ({within})"
-        cells.setdefault(one["backend"], []).append(shown)
+        cells.setdefault(one["backend"], []).append(bounded(one, "spread", places=1))
     ways = (f"{addresses} addresses, {pages} pages" for addresses, pages in found["ways"])
     rows = ((name, *own) for name, own in cells.items())
     yield from markdown(("backend", *ways), rows, ("backend",))
+
+
+def bounded(one: Mapping[str, Any], key: str, *, places: int) -> str:
+    """A share with its interval."""
+    within = percent(*one[f"{key}_low_high"], places=places)
+    return f"{percent(one[key], places=places)} ({within})"
 
 
 def ofprocesses(path: Path) -> Iterator[str]:
@@ -247,8 +252,7 @@ def ofprocesses(path: Path) -> Iterator[str]:
     yield ""
     rows: dict[str, list[str]] = {}
     for one in found["kept"]:
-        within = percent(*one["of_process_low_high"], places=0)
-        share = f"{percent(one['of_process'], places=0)} ({within})"
+        share = bounded(one, "of_process", places=0)
         own = (str(one["times"]), percent(one["deviation"], places=1), share)
         rows.setdefault(one["backend"], [one["backend"]]).extend(own)
     own_titles = ("times that count", "standard deviation", "share of variance between processes")
