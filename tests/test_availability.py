@@ -203,12 +203,24 @@ def test_one_that_crashes_costs_no_other_of_its_process(first):
 
 
 def test_those_that_import_the_same_share_a_process_and_the_slowest_begin_first():
-    asked = ["numpy", "tvm", "litert", "keras", "tensorflow", "torch", "fused", "tract"]
+    asked = [
+        "numpy",
+        "tvm",
+        "litert",
+        "keras",
+        "iree",
+        "tensorflow",
+        "torch",
+        "fused",
+        "tract",
+        "mlx",
+    ]
     rows = rows_of(asked)
     groups = [[rows[number][0].name for number in group] for group in _by_import(rows)]
     assert [sorted(group) for group in groups] == [
         ["fused", "numpy"],
         ["torch", "tvm"],
+        ["iree", "mlx"],
         ["keras", "tensorflow"],
         ["litert", "tract"],
     ]

@@ -191,7 +191,7 @@ def test_mnn_is_converted_in_a_folder_of_its_own(weights, tmp_path, monkeypatch)
     assert of_another.read_text() == "weights"
 
 
-@pytest.mark.parametrize("name", ["torch", "torch:torchscript"])
+@pytest.mark.parametrize("name", ["torch", "torch:torchscript", "torch:static_int8"])
 def test_who_compiles_nothing_imports_no_compiler(name, weights):
     opened(name, weights).close()
     code = f"import lenet_bench, sys; lenet_bench.load({name!r}); print(*sys.modules)"

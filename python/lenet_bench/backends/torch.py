@@ -215,6 +215,7 @@ def int8(weights: Weights, threads: int, device: str) -> Infer:
 
 def static_int8(weights: Weights, threads: int, device: str) -> Infer:
     """The traced module all in int8: torch.ao's static quantization of its graph, deprecated."""
+    torch.fx.config.do_not_emit_stack_traces = True  # to name a line of ours, it imports Inductor
     settings = torch.ao.quantization.get_default_qconfig_mapping("x86")
     with torch.inference_mode():
         module = quantize_fx.prepare_fx(load(weights, threads, device), settings, example(device))

@@ -34,11 +34,13 @@ Image = NDArray[np.float32]
 _SECONDS = 120.0  # the slowest framework imports in a tenth of this
 _AT_ONCE = 4  # more would wait for disk and memory
 _LIGHT = "light engines"  # which are imported in less time than Python and NumPy
+_COMPILERS = "compilers"  # which import little, and take seconds to compile
 #: By the name of a row: what its package imports for most of its time, or with whom it is asked.
 _IMPORTS = {
     "tvm": "torch",
+    **dict.fromkeys(("iree", "mlx", "halide"), _COMPILERS),
     **dict.fromkeys(
-        ("mnn", "litert", "ncnn", "onnxruntime", "opencv", "tract", "tflite-micro"), _LIGHT
+        ("mnn", "litert", "ncnn", "onnxruntime", "opencv", "tract", "tflite-micro", "caffe"), _LIGHT
     ),
 }
 #: What Keras imports and does not need for a call: it is hidden, but for Keras' own backend.
@@ -46,7 +48,7 @@ _UNUSED_BY_KERAS = {"matplotlib", "jax"}
 #: XLA without LLVM's optimisations: the same compiler answers, in half the time.
 _XLA_UNOPTIMISED = "--xla_backend_optimization_level=0"
 #: Groups of rows, ours and then the slowest, which begin first: so all cores are busy to the end.
-_FIRST = ("", "jax", "torch", "tensorflow", "iree", "mlx", "halide", "openvino")
+_FIRST = ("", "torch", _COMPILERS, "tensorflow", "jax", "openvino")
 
 #: Called when a backend has answered, with its name and what it printed.
 Answered = Callable[[str, str], None]
