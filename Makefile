@@ -49,7 +49,7 @@ CUDA12_TESTS := $(addprefix tests/test_cuda,.py _chain.py _compile.py _failures.
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
-demo: $(DEMO)/installed  ## set up, classify the sample images, compare five backends (two minutes)
+demo: $(DEMO)/installed  ## set up, classify the sample images, compare five backends (three to four minutes)
 	$(DEMO)/bin/lenet-bench infer images/*.png images/*.jpg
 	$(DEMO)/bin/lenet-bench compare --quick
 	@echo

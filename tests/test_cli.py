@@ -287,10 +287,28 @@ def test_a_page_that_is_drawn_is_told_of(tmp_path):
     assert told == sorted(told)
 
 
+def test_a_page_replaces_only_a_page(run, tmp_path):
+    mine, page = tmp_path / "mine.jsonl", tmp_path / "page.html"
+    write_log(mine, sample_log())
+    measured = mine.read_bytes()
+    for command in ("report", "machines", "classroom"):
+        done = run(command, mine, "-o", mine)
+        assert done.code == 1
+        assert "mine.jsonl: is there and is no page" in done.errors
+    assert mine.read_bytes() == measured
+    for _ in range(2):
+        assert run("report", mine, "-o", page).code == 0
+
+
+def test_a_backend_that_is_loaded_for_a_picture_is_told(picture):
+    assert "loading numpy" in on_a_terminal("infer", picture, "--backend", "numpy")
+
+
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_only_a_terminal_gets_colours(run, picture, variables):
     arguments = ("infer", picture, "--show")
-    assert ("\x1b[" in on_a_terminal(*arguments, **variables)) == (variables == {})
+    drawn = on_a_terminal(*arguments, **variables)
+    assert bool(re.search(r"\x1b\[[0-9;]*m", drawn)) == (variables == {})
     done = run(*arguments, **{"TERM": "xterm-256color", **variables})
     assert "\x1b" not in done.output + done.errors
 

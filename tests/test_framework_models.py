@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lenet_bench.errors import LenetBenchError
+from lenet_bench.errors import LenetBenchError, Unavailable
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions
 from lenet_bench.results import read_result
 from lenet_bench.show.comparison import render
 from lenet_bench.subjects.formats import own_model
+from lenet_bench.weights import Weights
 
 pytest.importorskip("keras")
 pytest.importorskip("tensorflow")
@@ -269,6 +270,12 @@ def test_a_converter_that_does_not_end_costs_its_rows_only(folder, monkeypatch):
 def test_an_engine_that_reads_no_such_file_is_refused(folder):
     with pytest.raises(LenetBenchError, match="no Keras file is read by fused, but by keras"):
         measured(folder / "small.keras", "fused")
+
+
+def test_an_engine_that_is_not_installed_is_not_said_to_take_no_such_file(folder, monkeypatch):
+    monkeypatch.setattr("lenet_bench.registry.building.installed_version", lambda _: None)
+    with pytest.raises(Unavailable, match="onnxruntime is not installed"):
+        own_model(folder / "small.keras").build("onnxruntime", 1, Weights({}), None)
 
 
 PROGRAMS = [*KERAS, *TENSORFLOW, SESSION, "keras-jax", "keras-jax:jit", "keras-torch:call"]

@@ -147,6 +147,14 @@ def test_the_fastest_is_named_with_what_cannot_be_told_apart_from_it():
     assert fastest == "fused is the fastest: 20.0 µs an image."
 
 
+def test_nobody_is_the_fastest_of_those_that_started_too_rarely():
+    few, enough = blocks("fused", 20, 2), blocks("onednn", 40)
+    assert not list(conclusions(gather([("s.jsonl", result(few, enough))])[0]))
+    few, enough = blocks("fused", 20), blocks("onednn", 21, 2)
+    (told,) = conclusions(gather([("s.jsonl", result(few, enough))])[0])
+    assert told.endswith("; onednn cannot be told apart from it.")
+
+
 def test_the_largest_avoidable_cost_is_named_with_what_to_call_instead():
     names = ("onednn", "tensorflow", "tensorflow:xla", "keras", "keras:predict_on_batch")
     _, avoidable, *_ = conclusions(measured(*names))

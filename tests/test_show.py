@@ -87,6 +87,11 @@ def test_too_few_calls_for_a_median_are_said():
     assert any("second (10 calls)" in line for line in lines)
 
 
+def test_no_deadline_is_told_where_nothing_was_measured():
+    nothing = as_result(log(failed("fused", "crashed", "killed"), interval_s=0.02))
+    assert not any("Deadline" in line for line in drawn(nothing))
+
+
 def test_what_does_not_run_here_is_named_once_at_the_end(long_list):
     *others, last = drawn(long_list, 100)
     assert "mxnet, caffe" in last

@@ -48,12 +48,14 @@ def infer(
     from ..questions.infer import infer as answers_of
     from ..show.sentences import missing
     from ..show.terminal.answers import in_full, in_short, times
+    from ..show.terminal.progress import progress
     from ..silence import silence_libraries
     from ..weights import read_weights
 
-    opened = open_backends(
-        backends, read_weights(weights), threads, device, hide_output=not verbose
-    )
+    with progress() as tell:
+        opened = open_backends(
+            backends, read_weights(weights), threads, device, hide_output=not verbose, tell=tell
+        )
     if opened.frameworks and not verbose:
         silence_libraries()
     note(missing(opened.missing))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..results import Result
 
 SUCCESS, WRONG, INTERRUPTED = 0, 1, 130  # 2, misuse, is click's
+_PAGE = b"<!doctype html"  # how each of ours begins
 
 
 def screen() -> Screen:
@@ -46,13 +47,22 @@ def answer(as_json: bool, value: Any, lines: Iterable[str]) -> None:
 
 
 def give_page(path: Path, html: str, *, show: bool) -> None:
-    """Write a page, and open it where that is asked for."""
+    """Write a page, also over an older one, and open it where that is asked for."""
     import webbrowser
 
+    if path.is_file() and _is_other(path):
+        raise ResultError(f"{path}: is there and is no page; give --output another name")
     write_file(path, html.encode(), ResultError)
     note(f"wrote {path}")
     if show and not webbrowser.open(path.resolve().as_uri()):
         note("no browser was found; open the page yourself")
+
+
+def _is_other(path: Path) -> bool:
+    """Whether it has content of another kind, which a page must not replace."""
+    with path.open("rb") as file:
+        start = file.read(len(_PAGE)).lower()
+    return bool(start) and start != _PAGE
 
 
 def run(

@@ -9,7 +9,7 @@ import io
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,9 +132,11 @@ def open_backends(
     device: Device | None = None,
     *,
     hide_output: bool = True,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Opened:
     """Load backends: by name, `auto` for the first that runs here, `all` for each.
 
+    `tell` hears which is being loaded.
     With a device, only what runs there: torch is then torch@gpu.
     Raises Unavailable where one asked for by name cannot run, or none can, and LenetBenchError
     where its API cannot run on that device.
@@ -145,6 +147,7 @@ def open_backends(
         for candidate in _meant(name, device):
             try:
                 if candidate not in opened:
+                    tell(f"loading {candidate}")
                     backend = load(
                         candidate, threads=threads, weights=weights, hide_output=hide_output
                     )

@@ -155,7 +155,7 @@ FRAMEWORKS: tuple[Backend, ...] = (
         variants={
             "constants": "the weights closed over by the function",
             "arguments": "the weights passed to each call",
-            "aot": "`constants`, compiled ahead of time for one image: lower and compile",
+            "aot": "the default, compiled ahead of time for one image: lower and compile",
             "bfloat16": "constants and images in bfloat16",
         },
         tolerances={"bfloat16": 0.04},

@@ -58,7 +58,8 @@ def conditions(result: Result) -> str:
     cold = f", caches cold (a pass over {rules.cold_mb} MB before it)" if rules.cold_mb else ""
     warm = f", called for {units.span(rules.keep_warm_s)} before" if rules.keep_warm_s else ""
     busy = f" beside {counted(rules.beside, 'busy program')}" if rules.beside else ""
-    quota = f" with a quota of {rules.quota:g} cores" if rules.quota else ""
+    unit = "core" if rules.quota == 1 else "cores"
+    quota = f" with a quota of {rules.quota:g} {unit}" if rules.quota else ""
     each = ", every backend in a new process each time" if anew else ""
     return (
         f"{_network(rules)}{pause}{warm}{cold}; "

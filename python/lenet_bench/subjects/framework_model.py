@@ -283,6 +283,8 @@ class FrameworkModel(OwnModel):
             return self._called(name, threads, first)
         route = self._route(name)
         if route is None:
+            if absent := why_absent(name, self.kind):
+                raise Unavailable(absent)
             raise Unsupported(f"{name} takes no {self.kind}")
         if "files" not in route:
             raise (Unavailable if route.get("missing") else Unsupported)(route["refused"])

@@ -99,12 +99,12 @@ def conclusions(run: Run) -> Iterator[str]:
 
     Of calls at an interval, who keeps to the deadline, in place of the fastest.
     """
-    if within_s := run.result.rules.paced_within_s:
+    if (within_s := run.result.rules.paced_within_s) and run.rows:
         yield _deadline(run.rows, within_s)
     if len(run.rows) < 2:
         return
-    if has_verdicts(run) and not within_s:
-        first = run.rows[0]
+    first = run.rows[0]
+    if first["starts"] >= FEWEST_STARTS and not within_s:
         fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} an {run.taken}"
         ties = ", ".join(_ties(run))
         yield f"{fastest}; {ties} cannot be told apart from it." if ties else f"{fastest}."
@@ -179,10 +179,10 @@ def _deadline(rows: Sequence[Record], within_s: float) -> str:
 
 
 def _ties(run: Run) -> Iterator[str]:
-    """The names whose ratio to the fastest has an interval that reaches the margin around 1."""
+    """Whose ratio to the fastest has no interval, or one that reaches the margin around 1."""
     starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends if one.blocks}
     fastest, rules = starts[run.rows[0]["name"]], run.result.rules
     for row in run.rows[1:]:
         found = paired_ratio(starts[row["name"]], fastest).interval
-        if found and found.low <= 1 + rules.margin:
+        if found is None or found.low <= 1 + rules.margin:
             yield row["name"]
