@@ -73,12 +73,6 @@ def test_the_same_result_gives_the_same_bytes(result_file, shared_file, run):
     assert printed.encode() == gzip.decompress(content)
 
 
-def test_a_run_at_an_interval_is_shared_with_every_call():
-    paced = ROOT / "results/conditions/idle.jsonl.gz"
-    calls = [block.thinned_ns for block in read_log(paced).blocks]
-    assert [block.thinned_ns for block in given(paced).log.blocks] == calls
-
-
 def test_a_text_that_is_repeated_is_made_public_once(tmp_path):
     """With hundreds of thousands in a small file, that took minutes."""
     path = tmp_path / "mine.jsonl"

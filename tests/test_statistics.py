@@ -130,6 +130,16 @@ def test_a_drift_that_only_one_backend_has_is_told_as_a_correlation():
     assert correlation(old, old) is None
 
 
+@pytest.mark.parametrize("starts", [10, 11, 12])
+def test_more_certain_than_ranks_can_be_the_interval_is_wider(starts):
+    times = dict(enumerate(normal(np.random.default_rng(1), starts)))
+    usual, strict = (
+        paired_ratio(times, dict.fromkeys(times, 1.0), confidence).interval or Interval(1, 1)
+        for confidence in (0.95, 1 - 1e-5)
+    )
+    assert strict.low < usual.low < usual.high < strict.high
+
+
 @pytest.mark.parametrize(("true_ratio", "scatter"), [(1.0, 0.06), (1.03, 0.03)])
 def test_the_starts_that_a_verdict_needs_are_foretold(true_ratio, scatter):
     """With about so many starts half of the runs have one."""

@@ -154,8 +154,8 @@ def paired_ratio(
     """The ratio of two backends' starts, each by its round, from the rounds that both have.
 
     Its value is Hodges and Lehmann's, of the logarithms: the median of the means of all pairs of
-    rounds. Wilcoxon's signed ranks bound it. Of six to nine rounds Student's t does, and of more
-    than 500, where the value is the mean.
+    rounds. Wilcoxon's signed ranks bound it. Of six to nine rounds Student's t does, as where ranks
+    cannot be so certain, and of more than 500, where the value is the mean.
     """
     differences = _differences(new, old)
     count = len(differences)
@@ -173,8 +173,7 @@ def paired_ratio(
 
     def interval(confidence: float) -> Interval:
         tail = (1 - confidence) / 2
-        if count in _RANKED:
-            outside = _ranks_outside(count, tail)
+        if count in _RANKED and (outside := _ranks_outside(count, tail)):
             return Interval(exp(means[outside - 1]), exp(means[-outside]))
         half = _student_t(1 - tail, count - 1) * differences.std(ddof=1) / count**0.5
         return Interval(exp(differences.mean() - half), exp(differences.mean() + half))
