@@ -55,11 +55,6 @@ def test_the_answer_is_what_a_backend_takes_with_mnists_geometry():
     assert image.sum(0) @ np.arange(28) / mass == pytest.approx(14, abs=0.75)
 
 
-def test_explain_ends_with_the_answer():
-    content = saved(five())
-    assert np.array_equal(explain(content)[-1].picture, read_image(content))
-
-
 @pytest.mark.parametrize("form", ["PNG", "PPM", "GIF", "BMP", "TIFF"])
 def test_a_picture_in_mnists_format_passes_through_exactly(form):
     pixels = mnist_like()

@@ -85,15 +85,6 @@ def test_what_cannot_be_compiled_leaves_nothing(build, tmp_path):
     assert not libraries(tmp_path)
 
 
-@pytest.mark.parametrize("left", [0, 8000])
-def test_a_library_that_was_cut_short_is_compiled_again(build, tmp_path, left):
-    build()
-    (library,) = libraries(tmp_path)
-    library.rename(tmp_path / "elsewhere")  # it is mapped into this process
-    library.write_bytes((tmp_path / "elsewhere").read_bytes()[:left])
-    assert build()(np.ones((1, 28, 28), np.float32))[0, 9] == 1
-
-
 @pytest.mark.parametrize(
     ("compiler", "reason"),
     [
