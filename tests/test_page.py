@@ -218,6 +218,14 @@ def test_a_run_of_why_alone_is_a_page_with_its_times():
     assert 'data-figure="why"' in alone
     assert 'data-name="tensorflow"' in alone
     assert "This is another run" not in alone
+    assert "Everything was measured" in alone
+
+
+def test_what_was_not_taken_apart_is_said_with_its_reason():
+    untaken = blocks("numpy", 50, no_experiments_reason="the budget ended")
+    html = drawn(result(blocks("keras", 400, experiments=experiments()), untaken))
+    assert "<strong>numpy</strong> is not taken apart: the budget ended" in html
+    assert "Everything was measured" not in html
 
 
 @pytest.fixture(scope="module")

@@ -347,6 +347,13 @@ def test_a_budget_that_was_too_short_is_answered_with_one_that_would_do():
     assert "--budget 30s" in warning, "six rounds of this and the empty backend, and a fifth"
 
 
+def test_a_budget_that_was_not_enough_is_not_advised_again():
+    short = log(blocks("a", 9, rounds=3, took_s=0.1))
+    slow = as_result(dataclasses.replace(short, end=replace(short.end, elapsed_s=10.0)))
+    (warning,) = [text for text in slow.warnings if "too few starts" in text]
+    assert "--budget 30s" in warning, "six rounds at the pace of these three, and a fifth"
+
+
 def test_two_modes_are_named_with_both_medians():
     fast, slow = blocks("a", 20, rounds=16)[:8], blocks("a", 24, rounds=16)[8:]
     (warning,) = warned("two groups", (*fast, *slow))

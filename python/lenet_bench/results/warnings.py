@@ -133,7 +133,11 @@ def needed_s(result: Result) -> int | None:
         starts = {row.name: len(row.blocks) for row in result.backends}
         few = _without_p99(result.backends).items()
         rounds = max([rounds, *(ceil(fewest(99) * starts[name] / count) for name, count in few)])
-    return ceil(round_s * rounds * 1.2 / 10) * 10 or None
+    seconds = round_s * rounds
+    least = min((len(row.blocks) for row in result.backends if row.blocks), default=0)
+    if 0 < least < rounds and 1.2 * seconds <= result.elapsed_s:  # blocks were repeated, or waited
+        seconds = result.elapsed_s * rounds / least
+    return ceil(1.2 * seconds / 10) * 10 or None
 
 
 def _without_p99(rows: Sequence[BackendResult]) -> dict[str, int]:

@@ -57,6 +57,12 @@ class Run:
         found = [one for one in breakdowns(self.result) if one.parts]
         return sorted(found, key=lambda one: one.median_us or 0.0)
 
+    @property
+    def not_taken_apart(self) -> list[Breakdown]:
+        """The calls of a run of `why` that were timed only."""
+        found = breakdowns(self.result) if self.has_experiments else []
+        return [one for one in found if one.median_us and one.reason]
+
 
 def as_run(source: str, result: Result) -> Run:
     timed = [row for row in records(result) if row["p50_us"] is not None]
