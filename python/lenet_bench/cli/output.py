@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ..atomic import write_file
+from ..atomic import write_file, writing
 from ..errors import LenetBenchError, ResultError
 from ..network import LENET
 from ..show.terminal.screen import Screen, encodable
@@ -60,7 +60,7 @@ def give_page(path: Path, html: str, *, show: bool) -> None:
 
 def _is_other(path: Path) -> bool:
     """Whether it has content of another kind, which a page must not replace."""
-    with path.open("rb") as file:
+    with writing(path, ResultError), path.open("rb") as file:
         start = file.read(len(_PAGE)).lower()
     return bool(start) and start != _PAGE
 

@@ -52,16 +52,19 @@ class Run:
         return has_experiments(self.result)
 
     @cached_property
+    def _in_why(self) -> list[Breakdown]:
+        return breakdowns(self.result) if self.has_experiments else []
+
+    @cached_property
     def breakdowns(self) -> list[Breakdown]:
         """The calls that were taken apart, the fastest first."""
-        found = [one for one in breakdowns(self.result) if one.parts]
+        found = [one for one in self._in_why if one.parts]
         return sorted(found, key=lambda one: one.median_us or 0.0)
 
     @property
     def not_taken_apart(self) -> list[Breakdown]:
         """The calls of a run of `why` that were timed only."""
-        found = breakdowns(self.result) if self.has_experiments else []
-        return [one for one in found if one.median_us and one.reason]
+        return [one for one in self._in_why if one.median_us and one.reason]
 
 
 def as_run(source: str, result: Result) -> Run:
