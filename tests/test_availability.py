@@ -229,7 +229,8 @@ def test_those_that_import_the_same_share_a_process_and_the_slowest_begin_first(
 def test_an_absent_one_is_known_without_a_process(monkeypatch):
     """In the words of one that tried to import it."""
     absent = [row for row in BACKENDS if row.framework and not row.gpu and _is_absent(row)]
-    assert absent
+    if not absent:
+        pytest.skip("every framework is installed")
     monkeypatch.setattr(availability, "Child", None)
     for row in absent:
         with pytest.raises(Unavailable) as imported:

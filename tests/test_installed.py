@@ -165,10 +165,13 @@ def test_an_api_takes_as_many_threads_as_by_itself(name, threads):
         (("--interval", "0Hz"), "expected 0.001Hz to 1000000Hz, got '0Hz'"),
         (("--interval", "50Khz"), "expected a time such as 60s"),
         (("--deadline", "1"), "--deadline is for calls with an --interval"),
+        (("--until", "decided"), "--until decided compares, so it needs two backends or more"),
+        (("--network", "mlp", "--batch", "8"), "--batch is for LeNet only"),
+        (("--network", "mlp", "--weights", "mine.safetensors"), "--weights is for LeNet only"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(words, said, capsys):
-    assert run_here(["compare", "numpy", *words]) != 0
+    assert run_here(["compare", "numpy", *words]) == 2
     error = capsys.readouterr().err
     assert said in " ".join(error.split())
     assert "Traceback" not in error

@@ -393,10 +393,22 @@ def test_rounds_that_repeat_each_other_are_told():
 def test_a_row_without_a_verdict_says_how_many_starts_would_decide():
     wanders = tuple(
         replace(one, samples_ns=(20_000 + 2000 * (one.round % 2),) * 25)
-        for one in blocks("wanders", 20)
+        for one in blocks("wanders", 20, took_s=1.0)
     )
-    (warning,) = result(blocks("base", 20), wanders).warnings
-    assert re.search(r"without a verdict: wanders \(about \d+ starts\)", warning)
+    (warning,) = result(blocks("base", 20, took_s=1.0), wanders).warnings
+    said = re.search(
+        r"without a verdict: wanders \(about (\d+) starts\); "
+        r"measure longer \(--until decided --budget (\d+)s\)",
+        warning,
+    )
+    assert said
+    starts, budget_s = map(int, said.groups())
+    assert 1.2 * 2 * starts <= budget_s <= 1.2 * 2 * (starts + 1) + 10  # a block takes a second
+
+
+def test_a_busy_machine_does_not_matter_where_nothing_was_timed():
+    busy = Machine(load=(9.0, 1.0, 1.0))
+    assert result(failed("a", "crashed", "in round 1"), machine=busy).warnings == ()
 
 
 def test_a_shared_warning_names_the_worst():

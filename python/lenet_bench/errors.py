@@ -14,6 +14,10 @@ class LenetBenchError(Exception):
     """A failure that one sentence explains."""
 
 
+class Misuse(LenetBenchError):
+    """What nobody can ask for: options that contradict each other, or a value out of range."""
+
+
 class ImageError(LenetBenchError):
     """A picture that cannot be read, or that shows no digit."""
 

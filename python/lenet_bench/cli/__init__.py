@@ -16,10 +16,11 @@ from importlib import import_module
 
 import click
 
-from ..errors import LenetBenchError
+from ..errors import LenetBenchError, Misuse
 from ..texts import printable
 from .output import (
     INTERRUPTED,
+    MISUSED,
     PROGRAM,
     SUCCESS,
     WRONG,
@@ -129,7 +130,7 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         complain(_sentence(error))
         abandon_output()
-        return WRONG
+        return MISUSED if isinstance(error, Misuse) else WRONG
 
 
 def _sentence(error: Exception) -> str:

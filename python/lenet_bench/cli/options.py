@@ -135,9 +135,9 @@ def subject_of(network: str, file: Path | None, chosen: dict[str, Any]) -> "Subj
         model = own_model(file, dict(shapes), dict(ranges), str(data or ""), until_s=until_s)
     other = model.label if model else network
     if model and network != LENET:
-        raise LenetBenchError(f"a run has one network: {network} or {other}")
+        raise click.UsageError(f"a run has one network: {network} or {other}")
     if weights and other != LENET:
-        raise LenetBenchError(f"--weights is for LeNet only, not for {other}")
+        raise click.UsageError(f"--weights is for LeNet only, not for {other}")
     return model or LeNet(str(weights or ""))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..measure.options import CompareOptions
     from ..results import Result
 
-SUCCESS, WRONG, INTERRUPTED = 0, 1, 130  # 2, misuse, is click's
+SUCCESS, WRONG, MISUSED, INTERRUPTED = 0, 1, 2, 130  # click has the same for misuse
 _PAGE = b"<!doctype html"  # how each of ours begins
 
 

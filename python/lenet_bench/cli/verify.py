@@ -5,7 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import LenetBenchError
+import click
+
 from ..network import LENET
 from ..texts import json_text
 from ..units import counted
@@ -66,7 +67,7 @@ def verify(
 
     if network != LENET:
         if data or output or weights or device:
-            raise LenetBenchError("--data, --output, --weights and --device are for LeNet only")
+            raise click.UsageError("--data, --output, --weights and --device are for LeNet only")
         return each_network(network, partial(_agreement, backends, threads, as_json))
     if output:
         check_place(output)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..between import Between
-from ..errors import LenetBenchError, ResultError
+from ..errors import Misuse, ResultError
 from ..registry import (
     FLOAT32,
     Device,
@@ -127,7 +127,7 @@ class CompareOptions:
         entries = [entry for one in chosen for entry in self._rows(one)]
         for entry in entries:
             if sum(other.name == entry.name for other in entries) > 1:
-                raise LenetBenchError(f"{entry.name} is named twice; name each backend once")
+                raise Misuse(f"{entry.name} is named twice; name each backend once")
         return entries
 
     def _rows(self, backend: str | Entry) -> Iterator[Entry]:
@@ -148,18 +148,18 @@ class CompareOptions:
         return Between(self.interval_s, self.keep_warm_s, COLD_MB if self.cold else None)
 
     def check(self) -> None:
-        """Raise LenetBenchError for an impossible figure, or what the subject lacks."""
+        """Raise Misuse for an impossible figure, or what the subject lacks."""
         subject = self.subject
         subject.check()
         for asked, given in {"--batch": self.batches, "why": self.breakdown}.items():
             if given and asked in subject.lacks:
-                raise LenetBenchError(
+                raise Misuse(
                     f"{asked} is for {_FOR[asked]}, not for {subject.label}{subject.instead(asked)}"
                 )
         if self.breakdown and len(self.numbers) > 1:
-            raise LenetBenchError("why takes one number of threads; to compare several: compare")
+            raise Misuse("why takes one number of threads; to compare several: compare")
         if self.until_decided and len(self.entries()) < 2:
-            raise LenetBenchError("--until decided compares, so it needs two backends or more")
+            raise Misuse("--until decided compares, so it needs two backends or more")
         positive = {
             "a number of threads": min(self.numbers) or None,
             "a number of cores": self.cores,
@@ -177,10 +177,10 @@ class CompareOptions:
         }
         paced = {"--deadline": self.deadline_s, "--keep-warm": self.keep_warm_s}
         if not self.interval_s and (name := next((one for one in paced if paced[one]), None)):
-            raise LenetBenchError(f"{name} is for calls with an --interval")
+            raise Misuse(f"{name} is for calls with an --interval")
         for name, value in positive.items():
             if value is not None and not value > 0:
-                raise LenetBenchError(f"expected {name} above 0, got {value:g}")
+                raise Misuse(f"expected {name} above 0, got {value:g}")
         if self.quota:
             Quota(self.quota).close()  # whether it can be made here
 

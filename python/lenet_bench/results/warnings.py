@@ -58,8 +58,9 @@ def warnings_about(result: Result) -> Iterator[str]:
     """
     timed = [row for row in result.backends if row.status == "ok" and row.blocks]
     yield from _of_the_run(result, timed)
-    yield from _of_the_machine(result)
-    yield from _of_the_backends(timed, result)
+    if timed:
+        yield from _of_the_machine(result)
+        yield from _of_the_backends(timed, result)
 
 
 def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]:
@@ -76,7 +77,8 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
         advice = f", which take {long_s} s (--budget {long_s}s)" if long_s else ""
         yield f"too few calls for a p99: {named}; {fewest(99):,} are needed{advice}"
     if result.ended != "decided" and (near := _near(timed, result)):
-        yield f"without a verdict: {_listed(near)}; measure longer (--until decided)"
+        said = {name: _about(starts) for name, starts in near.items()}
+        yield f"without a verdict: {_listed(said)}; measure longer ({_until_decided(near, result)})"
     if failed := [row.name for row in timed if row.failures]:
         yield (
             f"failed once, then ran: {', '.join(failed)}; the result file has each failed block "
@@ -91,18 +93,37 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
         )
 
 
-def _near(timed: Sequence[BackendResult], result: Result) -> dict[str, str]:
-    """The backends without a verdict, and about how many starts each needs in all."""
-    found: dict[str, str] = {}
+def _near(timed: Sequence[BackendResult], result: Result) -> dict[str, float | None]:
+    """The backends without a verdict, and about how many starts each needs in all.
+
+    None is for a backend that was timed in too few rounds with the baseline.
+    """
+    found: dict[str, float | None] = {}
     for row in timed:
         verdict, starts = row.summary and row.summary.verdict, len(row.beside_us)
         if verdict == "ambiguous":
             ratio = paired_ratio(start_medians_us(row.blocks), row.beside_us)
-            needed = max(starts_to_decide(ratio, result.rules.margin), starts + 1)
-            found[row.name] = f"about {needed:.0f} starts" if needed < _MANY else "many starts"
+            found[row.name] = max(starts_to_decide(ratio, result.rules.margin), starts + 1)
         elif not verdict and result.baseline and starts < FEWEST_STARTS <= len(row.blocks):
-            found[row.name] = "in too few rounds with the baseline"
+            found[row.name] = None
     return found
+
+
+def _about(starts: float | None) -> str:
+    if starts is None:
+        return "in too few rounds with the baseline"
+    return f"about {starts:.0f} starts" if starts < _MANY else "many starts"
+
+
+def _until_decided(near: Mapping[str, float | None], result: Result) -> str:
+    """The options that lead to a verdict, with a budget for the starts that can be made."""
+    starts = [needed or FEWEST_STARTS for needed in near.values()]
+    names = {*near, result.baseline}
+    again = [row.blocks for row in result.backends if row.name in names]
+    round_s = sum(float(np.median([block.took_s for block in blocks])) for blocks in again)
+    most = max((needed for needed in starts if needed < _MANY), default=0)
+    budget_s = ceil(1.2 * round_s * most / 10) * 10
+    return f"--until decided --budget {budget_s}s" if budget_s else "--until decided"
 
 
 def _too_few(few: Sequence[BackendResult], *, everyone: bool, needed_s: int | None) -> str:

@@ -70,8 +70,11 @@ def in_terminal(
 ) -> Iterator[str]:
     """The table, with as many of these backends as there is room for."""
     shown = [about(machine) for machine in machines]
+    alike = len({row[0] for row in shown}) < len(shown)
+    stay = ("machine", "file") if alike else ("machine",)
+    leave = {title: 1000 - n for n, title in enumerate(ABOUT) if title not in stay}
     columns = [
-        Column(title, [row[n] for row in shown], left=not n, leaves=1000 - n if n else 0)
+        Column(title, [row[n] for row in shown], left=not n, leaves=leave.get(title, 0))
         for n, title in enumerate(ABOUT)
     ]
     backends = [

@@ -69,6 +69,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
     run, why = runs[0], runs[-1]
     shown_code = implementations if run.result.rules.network == LENET else programs
     rows, shown = run.rows, story.story(run)
+    timed = {row["family"] for row in (*rows, *run.reduced)}
     shown_of = columns.quantities_of(run.result.rules)
     taken = _taken(why) if why.breakdowns else None
     called = callers(run.result)
@@ -85,7 +86,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
         "too_few": without_median(run.result),
         "conditions": conditions,
         "sentences": list(story.conclusions(run)),
-        "families": [name for name in FAMILIES if any(row["family"] == name for row in rows)],
+        "families": [name for name in FAMILIES if name in timed],
         "family_number": {name: n for n, name in enumerate(FAMILIES)},
         "figures": wanted,
         "main": columns.known(shown_of, rows),

@@ -48,14 +48,16 @@ function specification(key, rows, inner, narrow) {
   return spec;
 }
 
-const chosen = () => {
+// Whether the reader asked for a row of this name and family.
+const asked = () => {
   const families = new Set(all("[name=family]:checked").map((box) => box.value));
   const words = $("filter").value.toLowerCase().split(/\s+/);
-  return data.rows.filter((row) => {
-    const text = `${row.name} ${row.family}`.toLowerCase();
-    return families.has(row.family) && words.every((word) => text.includes(word));
-  });
+  return ({ name, family }) => {
+    const text = `${name} ${family}`.toLowerCase();
+    return families.has(family) && words.every((word) => text.includes(word));
+  };
 };
+const chosen = () => data.rows.filter(asked());
 
 async function drawEach(boxes, paper) {
   const rows = chosen();
@@ -72,10 +74,8 @@ const redraw = (paper, boxes = all("[data-figure]")) =>
 
 function filter() {
   const rows = chosen();
-  const shown = new Set(rows.map((row) => row.name));
-  for (const row of all("tr[data-name]")) {
-    row.hidden = !shown.has(row.dataset.name);
-  }
+  const isAsked = asked();
+  for (const row of all("tr[data-name]")) row.hidden = !isAsked(row.dataset);
   $("shown").textContent =
     rows.length < data.rows.length ? `${rows.length} of ${data.rows.length}` : "";
   redraw();
