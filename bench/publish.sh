@@ -18,8 +18,8 @@
 #   opened       one call of Keras' predict and one of oneDNN as spans in time, with VizTracer installed (1)
 #
 # It needs `make all-frameworks`, clang, and a machine with nothing else running: it tries that first, and ends
-# where the machine is quiet for less than 70 % of the time. The same command goes on after Ctrl-C, and
-# leaves out what FOLDER has. results/README.md says where each file goes.
+# where the machine is quiet for less than 70 % of the time, or where variables are set that change times. The same
+# command goes on after Ctrl-C, and leaves out what FOLDER has. results/README.md says where each file goes.
 set -euo pipefail
 steps='why installed conditions networks control cpu settings verify training self-test models production opened'
 [ $# -ge 1 ] && [ "${1#-}" = "$1" ] || { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
@@ -50,8 +50,12 @@ torch='torch torch:compile torch:export torch:autotuned torch:torchscript onnxru
 quiet() {
   lenet-bench compare fused onednn numpy --rounds 3 --json 2>/dev/null | python -c '
 import json, sys
-share = json.load(sys.stdin)["quiet_share"]
-sys.exit(share < 0.7 and f"the machine was quiet for only {share:.0%} of the time; nothing is measured")'
+result = json.load(sys.stdin)
+share, changed = result["quiet_share"], [one for one in result["warnings"] if "environment sets" in one]
+if share < 0.7:
+    sys.exit(f"the machine was quiet for only {share:.0%} of the time; nothing is measured")
+if changed:
+    sys.exit(f"{changed[0]}; nothing is measured")'
 }
 
 # With 1 a command says that something was wrong; its result has it. Anything else, as of Ctrl-C, ends all.
