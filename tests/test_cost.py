@@ -94,6 +94,10 @@ def test_what_is_not_installed_has_no_size(tmp_path, monkeypatch):
     assert disk_mib("theano")["installed_mib"] is None
 
 
+def test_a_file_of_the_users_own_is_not_converted():
+    assert disk_mib("litert", converts=False)["converter_mib"] is None
+
+
 def test_what_converts_lenet_belongs_to_its_cost():
     (litert,) = costs(["litert:compiled"])
     assert {"ai-edge-litert", "keras"} <= {package_name(one) for one in litert.installs}

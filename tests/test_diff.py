@@ -279,8 +279,16 @@ def test_the_command_can_fail_on_noise(run, tmp_path, starts):
 
 def test_noise_fails_only_beside_a_threshold(run, files):
     done = run("diff", *files, "--fail-if-noisy")
-    assert done.code != 0
+    assert done.code == 2
     assert "--fail-if-noisy is for --fail-over SHARE: give both" in done.errors
+
+
+@pytest.mark.parametrize("ended", [None, "interrupted"])
+def test_a_run_that_did_not_end_is_told(ended):
+    whole, cut = result(blocks("a", 100)), result(blocks("a", 100), ended=ended)
+    (note,) = diff(whole, cut).notes
+    assert note.startswith("NEW is of a run that did not end")
+    assert not diff(whole, whole).notes
 
 
 def test_a_tail_that_noise_hides_is_named():

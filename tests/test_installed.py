@@ -165,6 +165,7 @@ def test_an_api_takes_as_many_threads_as_by_itself(name, threads):
         (("--interval", "0Hz"), "expected 0.001Hz to 1000000Hz, got '0Hz'"),
         (("--interval", "50Khz"), "expected a time such as 60s"),
         (("--deadline", "1"), "--deadline is for calls with an --interval"),
+        (("--callers-in", "processes"), "--callers-in is for --callers"),
         (("--until", "decided"), "--until decided compares, so it needs two backends or more"),
         (("--network", "mlp", "--batch", "8"), "--batch is for LeNet only"),
         (("--network", "mlp", "--weights", "mine.safetensors"), "--weights is for LeNet only"),

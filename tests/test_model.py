@@ -402,6 +402,8 @@ def test_a_size_that_was_made_1_is_named_where_an_engine_fails(run, tmp_path):
     hint = "; in the file x is 1x1x?, and 1 was used for each ?: try --shape x=SIZES"
     assert reasons["onnxruntime"].endswith(hint)
     assert "SIZES" not in reasons["numpy"]
+    said = "float32 1x1x1 (1x1x? in the file: --shape gives other sizes)"
+    assert done.answer["inputs"] == {"x": said}
 
 
 #: An engine that ends its process, one that hangs and one that is off, in place of ONNX Runtime's.

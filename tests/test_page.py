@@ -159,6 +159,7 @@ def test_the_largest_avoidable_cost_is_named_with_what_to_call_instead():
     names = ("onednn", "tensorflow", "tensorflow:xla", "keras", "keras:predict_on_batch")
     _, avoidable, *_ = conclusions(measured(*names))
     assert re.search("keras takes 40.0 ms.*keras:predict_on_batch .*400 µs", avoidable)
+    assert avoidable.endswith(" instead.")
     assert not any("avoidable" in said for said in conclusions(measured("onednn", "keras")))
 
 
@@ -167,6 +168,7 @@ def test_an_avoidable_cost_is_told_from_the_first_start_on_without_a_verdict():
     (run,) = gather([("r.jsonl", result(*rows))])
     (avoidable,) = conclusions(run)
     assert "so keras takes 100 times as long; call" in avoidable
+    assert avoidable.endswith(" instead. Too few starts to be sure.")
 
 
 def test_a_result_has_the_figures_that_it_has_numbers_for(everything):

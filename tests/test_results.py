@@ -312,6 +312,7 @@ SLOWED = Software(variables={"KERAS_BACKEND": "jax", "OPENBLAS_CORETYPE": "Haswe
         ("harness itself", {"samples_ns": (3_000,) * 50}, {}),
         ("no ratios", {}, {"baseline": "b"}),
         ("interrupted", {}, {"ended": "interrupted"}),
+        ("has not ended, or was killed", {}, {"ended": None}),
         ("3 threads", {}, {"threads": 3}),
         ("load 9.0", {}, {"machine": Machine(load=(9.0, 1.0, 1.0))}),
         ("sets OPENBLAS_CORETYPE=Haswell, which", {}, {"machine": Machine(software=SLOWED)}),
@@ -393,9 +394,9 @@ def test_rounds_that_repeat_each_other_are_told():
 def test_a_row_without_a_verdict_says_how_many_starts_would_decide():
     wanders = tuple(
         replace(one, samples_ns=(20_000 + 2000 * (one.round % 2),) * 25)
-        for one in blocks("wanders", 20, took_s=1.0)
+        for one in blocks("wanders", 20)
     )
-    (warning,) = result(blocks("base", 20, took_s=1.0), wanders).warnings
+    (warning,) = result(blocks("base", 20), wanders).warnings
     said = re.search(
         r"without a verdict: wanders \(about (\d+) starts\); "
         r"measure longer \(--until decided --budget (\d+)s\)",
@@ -403,7 +404,14 @@ def test_a_row_without_a_verdict_says_how_many_starts_would_decide():
     )
     assert said
     starts, budget_s = map(int, said.groups())
-    assert 1.2 * 2 * starts <= budget_s <= 1.2 * 2 * (starts + 1) + 10  # a block takes a second
+    again_s = 1.2 * 3.5 * starts / 12  # the whole run again, with so many rounds in place of 12
+    assert again_s * 0.98 <= budget_s <= again_s * 1.02 + 10
+
+
+def test_a_budget_that_ended_before_all_is_told():
+    waiting = log(blocks("a", 20), blocks("b", 20), budget_s=5.0, baseline="a", ended="budget")
+    (warning,) = as_result(dataclasses.replace(waiting, blocks=())).warnings
+    assert warning.startswith("the budget of 5 s ended before anything was timed")
 
 
 def test_a_busy_machine_does_not_matter_where_nothing_was_timed():

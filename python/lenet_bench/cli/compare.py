@@ -217,6 +217,8 @@ def compare(
         threads = chosen["threads"]
         say([subject.program(shown, threads if isinstance(threads, int) else 1)])
         return 0
+    if chosen["callers_in"] == "processes" and not chosen["callers"]:
+        raise click.UsageError("--callers-in is for --callers")
     named = tuple(on_device(name, device) for name in backends)
     if fail_over and len(set(map(without_version, named))) == len(named):
         raise click.UsageError(

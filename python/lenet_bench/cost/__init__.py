@@ -73,18 +73,18 @@ def _requirements(row: Backend) -> list[str]:
     return list(dict.fromkeys(one for extra in extras for one in extra_requirements(extra)))
 
 
-def disk_mib(name: str) -> dict[str, float | None]:
+def disk_mib(name: str, *, converts: bool = True) -> dict[str, float | None]:
     """What a call needs on the disk, and what only its model file needs; as Cost names them.
 
-    None where it is not installed, or where nothing only writes a model file. The same for all
-    variants.
+    None where it is not installed, or where nothing only writes a model file, as where a file of
+    the user's own is read as it is. The same for all variants.
     """
     try:
         row, _ = find(name)
         installed, converter = _disk_of(row.spell(row.default))
     except (LenetBenchError, OSError):
         installed = converter = None
-    return {"installed_mib": installed, "converter_mib": converter}
+    return {"installed_mib": installed, "converter_mib": converter if converts else None}
 
 
 @cache

@@ -170,7 +170,7 @@ class _Comparison:
         self._costs = {
             name: {
                 "lines_of_code": lines_of_code(name) if options.subject.is_by_hand else None,
-                **disk_mib(name),
+                **disk_mib(name, converts=not options.subject.is_by_user),
                 **self._known.costs.get(entry.backend, {}),
             }
             for name, entry in self._entries.items()

@@ -120,6 +120,8 @@ class CompareOptions:
     def entries(self) -> list[Entry]:
         """The backends to compare, with the baseline; LenetBenchError for an unknown name."""
         subject, device = self.subject, self.device
+        if isinstance(self.backends, str):
+            raise Misuse(f"backends is a tuple of names: ({self.backends!r},)")
         every = subject.taken_apart if self.breakdown else subject.backends
         chosen = list(self.backends or every(device))
         if self.baseline is not None and self.baseline not in map(name_of, chosen):

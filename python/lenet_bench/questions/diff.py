@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import LenetBenchError
+from ..errors import LenetBenchError, Misuse
 from ..results import BackendResult, Result, Status, Verdict, start_medians_us
 from ..results.differences import ConditionDifference, condition_differences, hardware
 from ..results.statistics import (
@@ -107,9 +107,9 @@ def diff(
     is nothing to compare.
     """
     if fail_if_noisy and fail_over is None:
-        raise LenetBenchError("--fail-if-noisy is for --fail-over SHARE: give both")
+        raise Misuse("--fail-if-noisy is for --fail-over SHARE: give both")
     if fail_over is not None and not fail_over > 0:
-        raise LenetBenchError(f"fail_over must be above 0, got {fail_over:g}")
+        raise Misuse(f"fail_over must be above 0, got {fail_over:g}")
     if old.rules.network != new.rules.network:
         raise LenetBenchError(
             f"the results are of two networks, {old.rules.network} and {new.rules.network}, whose "
@@ -233,6 +233,9 @@ def _notes(
     fail_over: float | None,
 ) -> Iterator[str]:
     """Warnings about the comparison, each with what to do."""
+    for result, which in ((old, "OLD"), (new, "NEW")):
+        if result.ended in ("running", "interrupted"):
+            yield f"{which} is of a run that did not end; it may be of fewer rounds than was asked"
     if baseline is None and hardware(old.machine) != hardware(new.machine):
         yield (
             "the two machines differ, so this compares machines and not backends; --relative "

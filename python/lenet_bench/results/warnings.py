@@ -48,6 +48,11 @@ REMEDIES = {
 }
 _ONE_THREAD = "; with --threads 1 an API has no idle threads"
 
+_UNFINISHED = {
+    "interrupted": "the run was interrupted",
+    "running": "the run has not ended, or was killed",
+}
+
 _NAMED = 4  # a warning names the worst backends; the file has the figures of all
 
 
@@ -65,9 +70,15 @@ def warnings_about(result: Result) -> Iterator[str]:
 
 def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]:
     rules = result.rules
-    if result.ended == "interrupted":
-        yield "the run was interrupted; the same command with -o and its file goes on with it"
-    if rules.baseline and result.backend(rules.baseline).status != "ok":
+    if ended := _UNFINISHED.get(result.ended):
+        yield f"{ended}; the same command with -o and its file goes on with it"
+    unmeasured = any(row.status == "unmeasured" for row in result.backends)
+    if unmeasured and not timed and rules.budget_s and result.ended != "interrupted":
+        yield (
+            f"the budget of {rules.budget_s:g} s ended before anything was timed; give a longer "
+            "one (--budget)"
+        )
+    elif rules.baseline and result.backend(rules.baseline).status not in ("ok", "unmeasured"):
         yield f"the baseline {rules.baseline} did not run, so there are no ratios; choose another"
     if few := [row for row in timed if len(row.blocks) < FEWEST_STARTS]:
         yield _too_few(few, everyone=len(few) == len(timed), needed_s=needed_s(result))
@@ -116,13 +127,14 @@ def _about(starts: float | None) -> str:
 
 
 def _until_decided(near: Mapping[str, float | None], result: Result) -> str:
-    """The options that lead to a verdict, with a budget for the starts that can be made."""
-    starts = [needed or FEWEST_STARTS for needed in near.values()]
-    names = {*near, result.baseline}
-    again = [row.blocks for row in result.backends if row.name in names]
-    round_s = sum(float(np.median([block.took_s for block in blocks])) for blocks in again)
-    most = max((needed for needed in starts if needed < _MANY), default=0)
-    budget_s = ceil(1.2 * round_s * most / 10) * 10
+    """The options that lead to a verdict, with a budget for the starts that can be made.
+
+    Of a run that goes on, the budget has what it took until now.
+    """
+    rounds = max((len(row.blocks) for row in result.backends), default=0)
+    needed = [starts or FEWEST_STARTS for starts in near.values()]
+    most = max((starts for starts in needed if starts < _MANY), default=0)
+    budget_s = ceil(1.2 * result.elapsed_s * max(most / rounds, 1) / 10) * 10 if most else 0
     return f"--until decided --budget {budget_s}s" if budget_s else "--until decided"
 
 

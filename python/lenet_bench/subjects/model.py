@@ -67,6 +67,7 @@ class OwnModel(Subject):
     made_1: Mapping[str, str] = field(default_factory=dict)  # shapes in which 1 took a ?'s place
 
     lacks: ClassVar[tuple[str, ...]] = ("--batch", "why")
+    is_by_user: ClassVar[bool] = True
 
     @property
     def path(self) -> Path:
@@ -152,7 +153,10 @@ class OwnModel(Subject):
         from ..results import Other
 
         inputs = known.inputs[0]
-        forms = {printable(name)[:100]: _form(array) for name, array in inputs.items()}
+        forms = {
+            printable(name)[:100]: f"{_form(array)}{_chosen(subject.made_1.get(name, ''))}"
+            for name, array in inputs.items()
+        }
         return Prepared(
             subject,
             subject.sha256,
@@ -342,6 +346,12 @@ def _printed(sentence: str, printed: str) -> str:
 
 def _form(array: NDArray[Any]) -> str:
     return f"{array.dtype} {'x'.join(map(str, array.shape)) or 'scalar'}"
+
+
+def _chosen(in_file: str) -> str:
+    """A note on sizes other than the first that the file leaves open."""
+    is_open = "?" in in_file.partition("x")[2]
+    return printable(f" ({in_file} in the file: --shape gives other sizes)") if is_open else ""
 
 
 def sha256_of(file: Path) -> str:

@@ -99,6 +99,8 @@ class Subject:
     lacks: ClassVar[tuple[str, ...]] = ()
     #: Whether each backend was written for it, so that its lines of code count.
     is_by_hand: ClassVar[bool] = False
+    #: Whether it is a model file of the user's own.
+    is_by_user: ClassVar[bool] = False
     #: Whether `why` takes it apart as one block, its layers unknown.
     is_block: ClassVar[bool] = False
 

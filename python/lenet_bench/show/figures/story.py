@@ -7,7 +7,7 @@ from ...models.programs import call_of
 from ...network import LENET
 from ...registry import IN_CPP
 from ...results import start_medians_us
-from ...results.statistics import FEWEST_STARTS, paired_ratio
+from ...results.statistics import FEWEST_STARTS, Ratio, paired_ratio
 from ...texts import listed
 from .records import Record, Run, named
 
@@ -24,6 +24,7 @@ _LAYERS = (
     ("keras", "", "Keras predict"),
 )
 _AVOIDABLE = 1.1  # times as long as another variant
+_UNSURE = " Too few starts to be sure."
 #: What is known to go wrong with a variant.
 _TRAPS = {
     "predict_on_batch": (
@@ -81,12 +82,24 @@ def title(run: Run) -> str:
 
 def times_longer(run: Run, slow: Record, fast: Record) -> str:
     """How many times as long one call takes as another, in two digits, with its interval."""
-    starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends}
-    found = paired_ratio(starts[slow["name"]], starts[fast["name"]])
+    found = _ratio(run, slow, fast)
     times = f"{units.about(found.value)} times"
     if found.interval is None:
         return times
     return f"{times} ({units.about(found.interval.low)} to {units.about(found.interval.high)})"
+
+
+def _ratio(run: Run, slow: Record, fast: Record) -> Ratio:
+    starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends}
+    return paired_ratio(starts[slow["name"]], starts[fast["name"]])
+
+
+def _avoidable(run: Run, slow: Record, fast: Record) -> str | None:
+    """What to add to an advice to avoid the slow call; None where the other is no faster."""
+    found = _ratio(run, slow, fast)
+    if found.value <= _AVOIDABLE or (found.interval and found.interval.low <= 1):
+        return None
+    return "" if found.interval else _UNSURE
 
 
 def has_verdicts(run: Run) -> bool:
@@ -118,12 +131,13 @@ def conclusions(run: Run) -> Iterator[str]:
         ((variants[0], variants[-1]) for variants in backends.values()),
         key=lambda pair: float(pair[1]["p50_us"] - pair[0]["p50_us"]),
     )
-    if slow["p50_us"] / quick["p50_us"] > _AVOIDABLE:
+    doubt = _avoidable(run, slow, quick)
+    if doubt is not None:
         yield (
             f"The largest avoidable cost: {slow['name']} takes {units.time(slow['p50_us'])}. "
             f"{quick['name']} gives the same answer in {units.time(quick['p50_us'])}, "
             f"so {slow['name']} takes {times_longer(run, slow, quick)} as long; call "
-            f"{quick['name']} instead."
+            f"{quick['name']} instead.{doubt}"
         )
 
 
@@ -144,10 +158,11 @@ def _replaced(run: Run) -> Iterator[str]:
         key=lambda pair: float(pair[1]["p50_us"] - pair[0]["p50_us"]),
     )
     fastest = run.rows[0]
-    if slow["p50_us"] / quick["p50_us"] > _AVOIDABLE:
+    doubt = _avoidable(run, slow, quick)
+    if doubt is not None:
         yield (
             f"Replace `{call_of(slow['name'])}` by `{call_of(quick['name'])}` ({slow['name']} by "
-            f"{quick['name']}): {times_longer(run, slow, quick)} as fast, the same answers."
+            f"{quick['name']}): {times_longer(run, slow, quick)} as fast, the same answers.{doubt}"
         )
         if trap := _TRAPS.get(quick["variant"]):
             yield trap
