@@ -77,7 +77,7 @@ def test_a_slip_is_answered_with_what_was_meant(run):
 
 def test_why_says_what_there_is_for_a_model_file(run):
     done = run("why", "--model", "my.onnx", "onnxruntime")
-    assert done.code == 1
+    assert done.code == 2
     assert "a model that a framework calls, not for my.onnx" in done.errors
     assert done.errors.endswith("lenet-bench compare --model my.onnx\n")
 

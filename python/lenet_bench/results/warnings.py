@@ -46,7 +46,7 @@ REMEDIES = {
     "onnxruntime": "; set session.intra_op.allow_spinning to 0, since it ignores OMP_WAIT_POLICY",
     "torch": "; set OMP_WAIT_POLICY=passive",
 }
-_ONE_THREAD = "; with --threads 1 an API has no idle threads"
+_ONE_THREAD = "; with --threads 1 no API that was measured does so"
 
 _UNFINISHED = {
     "interrupted": "the run was interrupted",

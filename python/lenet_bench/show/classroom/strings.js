@@ -227,7 +227,7 @@ export const strings = {
       follow: {
         title: "Follow an answer back",
         question: "Click the bar of the answer. How many products make one output? How many maps can you switch off before the answer changes?",
-        answer: ["500: one for each value of the layer before it.", "No map of conv1 decides alone: of the sample, the answer changes after about 16 of 20."],
+        answer: ["500: one for each value of the layer before it.", "Of the sample no map of conv1 decides alone: the answer changes after 10 to 20 of 20, by their order. Of a drawing that is less certain, one map can decide."],
       },
       learn: {
         title: "How did it learn this?",
@@ -237,17 +237,17 @@ export const strings = {
       guess: {
         title: "Guess first",
         question: "All of these APIs give the same answer. Which is the fastest, and which needs the fewest lines?",
-        answer: ["Fewer lines do not mean less time: somebody else wrote the other lines, and each call goes through them."],
+        answer: ["Fewer lines do not mean less time: somebody else wrote the other lines. Most calls go through them each time; a compiler goes through them once."],
       },
       race: {
         title: "The race",
         question: "All compute the same ten numbers. What does a call spend its time on, if not on mathematics?",
-        answer: ["On preparing (turning your array into what the library computes on) and on handing over from one layer of software to the next.", "Keras predict prepares a data set for each call. For one image that is nearly all of its time."],
+        answer: ["On preparing (turning your array into what the library computes on) and on handing over from one layer of software to the next.", "Keras predict makes a data set for each call, which is half of its time for one image, and two iterators over it. Together they are nearly all of it."],
       },
       many: {
         title: "Many images",
         question: "If one call takes 512 images instead of one, who gains most?",
-        answer: ["Who pays most for a call. The cost of a call is shared by its images, and what remains is mathematics.", "So a slow call is no slow library: it depends on how much work a call does."],
+        answer: ["Who pays most for a call. Its images share what a call costs once. Not all that remains is mathematics: Keras predict takes longer for each of 512 images than predict_on_batch does.", "So a slow call is no slow library: it depends on how much work a call does."],
       },
       open: {
         title: "One call, opened",
@@ -257,7 +257,7 @@ export const strings = {
       code: {
         title: "The code",
         question: "Which lines of NumPy have no counterpart in Keras? Who wrote those for users of Keras?",
-        answer: ["The authors of Keras, TensorFlow and oneDNN did. Lines that you do not write are run all the same."],
+        answer: ["The authors of Keras, TensorFlow and oneDNN did. Most lines that you do not write are run all the same; a compiled call runs some of them only once."],
       },
       live: {
         title: "On this computer",
