@@ -167,7 +167,7 @@ def test_an_api_takes_as_many_threads_as_by_itself(name, threads):
         (("--deadline", "1"), "--deadline is for calls with an --interval"),
         (("--callers-in", "processes"), "--callers-in is for --callers"),
         (("--until", "decided"), "--until decided compares, so it needs two backends or more"),
-        (("--network", "mlp", "--batch", "8"), "--batch is for LeNet only"),
+        (("--network", "mlp", "--batch", "8"), "--batch is for LeNet and a model"),
         (("--network", "mlp", "--weights", "mine.safetensors"), "--weights is for LeNet only"),
     ],
 )

@@ -73,7 +73,7 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
 @backends_argument
 @option(
     "--quick",
-    f"Measure {listed(QUICK)}, or those you name, within {QUICK_S:g} s.",
+    f"Measure {listed(QUICK)}, or those you name: {QUICK_ROUNDS} rounds, or {QUICK_S:g} s.",
 )
 @option(
     "--until [decided]",
@@ -131,7 +131,7 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
     kind=Whole(min=0),
     default=0,
 )
-@option("--cores N", "Cores of a backend. [one a thread, all for default threads]", callback=usable)
+@option("--cores N", "Cores of a backend. [one a thread and caller, or all]", callback=usable)
 @option("--floor", "Measure the first backend's version in a second environment, too.")
 @option(
     "--fail-over SHARE",
@@ -152,7 +152,7 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
 @device_option
 @run_options(
     "compare",
-    otherwise="[without a limit: six rounds, and at least 20 s]",
+    otherwise="[without a limit: six rounds, and about 20 s]",
     threads=several_threads_option,
 )
 @form_option("json", "csv", "markdown")
@@ -194,8 +194,8 @@ def compare(
     $ lenet-bench compare --model mine.keras --code litert
     $ lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
-    Exit codes: 0 if all ran, 1 if one failed, is not installed, or is slower than --fail-over
-    allows.
+    Exit codes: 0 if all ran that can run it, 1 if one failed, was not reached, is named and not
+    installed, or is slower than --fail-over allows.
     """
     from ..measure.comparison import compare as measure
     from ..measure.options import CompareOptions

@@ -57,7 +57,8 @@ def why(
     $ lenet-bench why torch -o mine.jsonl          run it again to continue
     $ lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
 
-    Exit codes: 0 if all ran, 1 if one failed or is not installed.
+    Exit codes: 0 if all ran that can run it, 1 if one failed, was not reached, or is named and not
+    installed.
     """
     from ..measure.comparison import compare
     from ..measure.options import CompareOptions

@@ -29,7 +29,7 @@ from .quota import Quota
 DEFAULT_S = 20.0
 #: What is asked of some subjects only, and of which.
 _FOR = {
-    "--batch": "LeNet only",
+    "--batch": "LeNet and a model that a framework calls",
     "why": "LeNet, the networks of --network and a model that a framework calls",
 }
 #: Read to make caches cold; the caches of most processors are smaller.
