@@ -29,7 +29,8 @@ from lenet_bench import CompareOptions, load
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.environment import read_machine
 from lenet_bench.measure.options import Entry
-from lenet_bench.results import Result, read_result, start_medians_us
+from lenet_bench.results import Log, Result, as_result, read_log, read_result, start_medians_us
+from lenet_bench.results.read import settled, unsummarised
 from lenet_bench.results.statistics import CONFIDENCE, Ratio, judge, paired_ratio
 from lenet_bench.show.sentences import conditions
 from lenet_bench.units import percent
@@ -145,8 +146,9 @@ class Point:
     says: str
 
 
-def points(results: Mapping[str, Result], starts: int = STARTS) -> Iterator[Point]:
-    found = counts(results, starts)
+def points(logs: Mapping[str, Log], starts: int = STARTS) -> Iterator[Point]:
+    results = {name: as_result(log) for name, log in logs.items()}
+    found = counts(logs, starts)
     count, held = found["comparisons"], found["hold the truth"]
     yield judged("identical backends", "called the same", found["same"], found["wrong"], count)
     share = share_interval(held, count)
@@ -170,16 +172,16 @@ def points(results: Mapping[str, Result], starts: int = STARTS) -> Iterator[Poin
     yield Point("the floor", "passed" if small else "failed", says)
 
 
-def by_starts(results: Mapping[str, Result], starts: int) -> Iterator[dict[str, int]]:
+def by_starts(logs: Mapping[str, Log], starts: int) -> Iterator[dict[str, int]]:
     """What fewer starts would have said."""
     for fewer in (*(one for one in FEWER if one < starts), starts):
-        yield {"starts": fewer, **counts(results, fewer)}
+        yield {"starts": fewer, **counts(logs, fewer)}
 
 
-def counts(results: Mapping[str, Result], starts: int) -> dict[str, int]:
+def counts(logs: Mapping[str, Log], starts: int) -> dict[str, int]:
     """Of comparisons of so many starts: verdicts, and intervals that hold the truth."""
-    margin = results[CHEATED].rules.margin
-    identical, slowed = (list(all_ratios(results, starts, slow=slow)) for slow in (False, True))
+    margin = logs[CHEATED].header.rules.margin
+    identical, slowed = (list(all_ratios(logs, starts, slow=slow)) for slow in (False, True))
     said, of_slowed = (Counter(judge(one, margin) for one in some) for some in (identical, slowed))
     return {
         "comparisons": len(identical),
@@ -219,19 +221,26 @@ def judged(name: str, what: str, right: int, wrong: int, count: int) -> Point:
     return Point(name, "passed" if right >= RIGHT * count > 0 else "too noisy", says)
 
 
-def all_ratios(results: Mapping[str, Result], starts: int, *, slow: bool) -> Iterator[Ratio]:
+def all_ratios(logs: Mapping[str, Log], starts: int, *, slow: bool) -> Iterator[Ratio]:
     """Of each pair, for each part of the run that has so many rounds, or for all of a shorter one.
 
     An identical pair is two entries that are the same; a slowed one has the first of these.
     """
-    for backend, result in results.items():
-        for number in range(PAIRS[backend]):
-            names = slower(number) if slow else same(2 * number + 1), same(2 * number)
-            new, old = (start_medians_us(result.backend(name).blocks) for name in names)
-            rounds = min(starts, result.rounds)
-            for end in range(rounds, result.rounds + 1, rounds):
-                part = {number: us for number, us in new.items() if end - rounds <= number < end}
-                yield paired_ratio(part, old)
+    for backend, log in logs.items():
+        every = 1 + max(block.round for block in log.blocks)
+        rounds = min(starts, every)
+        for end in range(rounds, every + 1, rounds):
+            found = starts_us(log, end - rounds, end)
+            for number in range(PAIRS[backend]):
+                new = slower(number) if slow else same(2 * number + 1)
+                yield paired_ratio(found[new], found[same(2 * number)])
+
+
+def starts_us(log: Log, first: int, end: int) -> dict[str, dict[int, float]]:
+    """The median of each start that counts, by entry, had the run been of these rounds only."""
+    blocks = [block for block in log.blocks if first <= block.round < end]
+    rows, _ = unsummarised(replace(log, blocks=settled(blocks, log.header.floor)))
+    return {row.name: start_medians_us(row.blocks) for row in rows}
 
 
 def share_interval(hits: int, of: int) -> tuple[float, float]:
@@ -244,18 +253,17 @@ def share_interval(hits: int, of: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def measured(backend: str, folder: Path, starts: int) -> Result:
+def measured(backend: str, folder: Path, starts: int) -> Log:
     """The backend's comparison, or what the folder has of it in the form for git."""
     kept = folder / f"{backend}.jsonl.gz"
     if kept.exists():
-        return read_result(kept)
+        return read_log(kept)
     print(f"{backend} ...", file=sys.stderr)
     output = folder / f"{backend}.jsonl"
     wanted = CompareOptions(tuple(entries(backend)), same(0), rounds=starts, output=output)
-    result = compare(wanted)
-    if result.ended == "interrupted":
+    if compare(wanted).ended == "interrupted":
         sys.exit(130)
-    return result
+    return read_log(output)
 
 
 def decisions(folder: Path) -> Iterator[dict[str, Any]]:
@@ -306,14 +314,15 @@ def main(*arguments: str) -> int:
         found = list(decided_points(every))
         machine = to_builtins(read_machine())
         return written(options.folder / "decided.json", found, {"machine": machine, "runs": every})
-    results = {name: measured(name, options.folder, options.starts) for name in PAIRS}
-    found = list(points(results, options.starts))
+    logs = {name: measured(name, options.folder, options.starts) for name in PAIRS}
+    results = {name: as_result(log) for name, log in logs.items()}
+    found = list(points(logs, options.starts))
     content = {
         "started": min(result.started for result in results.values()),
         "took_s": round(sum(result.elapsed_s for result in results.values())),
         "conditions": {name: conditions(result) for name, result in results.items()},
         "machine": to_builtins(results[CHEATED].machine),
-        "by starts": list(by_starts(results, options.starts)),
+        "by starts": list(by_starts(logs, options.starts)),
         "warnings": {name: result.warnings for name, result in results.items()},
     }
     return written(options.folder / "points.json", found, content)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import scratch_backends as scratch
-from lenet_bench import CompareOptions, compare
+from lenet_bench import CompareOptions, compare, render
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.registry import names
 from lenet_bench.results import read_log, read_result, rows
@@ -298,6 +298,7 @@ def test_a_run_until_decided_ends_when_the_verdict_is_certain():
     result = compare(CompareOptions(("fused", "reference"), until_decided=True))
     verdicts = [row.summary.verdict for row in result.backends if row.summary]
     assert (result.ended, verdicts) == ("decided", ["baseline", "slower"])
+    assert "99 % interval" in render(result, form="markdown")
 
 
 def test_one_backend_cannot_be_decided():

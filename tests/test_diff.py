@@ -75,7 +75,7 @@ def test_what_noise_cannot_have_made_slower_is_not_called_noisy():
     old, new = result(noisy("a", 100, 0.1)), result(noisy("a", 50, 0.1, seed=1))
     found = diff(old, new, fail_over=0.05)
     assert found.undecided == []
-    assert not found.notes
+    assert not any("noisy" in note for note in found.notes)
 
 
 def test_a_slowdown_fails_from_where_on_it_exceeds_the_noise():
@@ -281,6 +281,13 @@ def test_noise_fails_only_beside_a_threshold(run, files):
     done = run("diff", *files, "--fail-if-noisy")
     assert done.code == 2
     assert "--fail-if-noisy is for --fail-over SHARE: give both" in done.errors
+
+
+def test_a_verdict_on_times_of_two_runs_says_what_its_interval_leaves_out():
+    slower = result(blocks("a", 120), blocks("b", 240), blocks("c", 480))
+    (note,) = diff(OLD, slower).notes
+    assert note.startswith("between two runs a machine itself becomes some percent faster")
+    assert not diff(OLD, slower, relative=True).notes
 
 
 @pytest.mark.parametrize("ended", [None, "interrupted"])

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 
+import numpy as np
 import pytest
 from conftest import ROOT
 from jsonschema import Draft202012Validator
@@ -406,6 +407,24 @@ def test_a_row_without_a_verdict_says_how_many_starts_would_decide():
     starts, budget_s = map(int, said.groups())
     again_s = 1.2 * 3.5 * starts / 12  # the whole run again, with so many rounds in place of 12
     assert again_s * 0.98 <= budget_s <= again_s * 1.02 + 10
+
+
+def test_the_level_of_a_ratios_interval_is_the_runs():
+    width = {}
+    for level in (0.95, 0.99):
+        rows = (noisy_blocks(name, seed) for seed, name in enumerate(("base", "b")))
+        summary = result(*rows, confidence=level).backend("b").summary
+        width[level] = summary.ratio_high / summary.ratio_low
+    assert width[0.99] > width[0.95]
+
+
+def noisy_blocks(name, seed):
+    random = np.random.default_rng(seed)
+    times = (20_000 * np.exp(0.02 * random.standard_normal(12))).astype(int)
+    return tuple(
+        replace(one, samples_ns=(int(ns),) * 25)
+        for one, ns in zip(blocks(name, 20), times, strict=True)
+    )
 
 
 def test_a_budget_that_ended_before_all_is_told():

@@ -34,7 +34,7 @@ from ..results import (
     disturbed,
 )
 from ..results.portable import argument
-from ..results.statistics import CONFIDENCE, FEWEST_STARTS
+from ..results.statistics import CONFIDENCE, DECIDED, FEWEST_STARTS
 from ..subjects.subject import Prepared
 from ..texts import printable
 from . import empty
@@ -350,7 +350,7 @@ def _header(
             (one.name for one in entries if one.backend == options.baseline), options.baseline
         ),
         margin=options.margin,
-        confidence=CONFIDENCE,
+        confidence=DECIDED if options.until_decided else CONFIDENCE,
         budget_s=options.budget_s,
         rounds=options.rounds,
         timeout_s=options.timeout_s,

@@ -11,13 +11,12 @@ from math import ceil
 from ..registry import without_threads
 from ..results import Log, ratios
 from ..results.read import DEFAULT_BASELINE
-from ..results.statistics import FEWEST_STARTS, judge, starts_to_decide
+from ..results.statistics import DECIDED, FEWEST_STARTS, judge, starts_to_decide
 from ..texts import listed
 from .options import CompareOptions
 
 #: How long such a run lasts at most without a --budget and --rounds.
 LONGEST_S = 300.0
-_CONFIDENCE = 0.99
 _STEP = 1.25  # from one look to the next
 _NAMED = 3
 
@@ -49,7 +48,7 @@ class Undecided:
     """The backends of a run that are not decided, each with the starts that it needs in all."""
 
     def __init__(self, log: Log) -> None:
-        self.baseline, found = ratios(log, _CONFIDENCE)
+        self.baseline, found = ratios(log, DECIDED)
         margin = log.header.rules.margin
         self.judged = len(found)
         self.starts: Mapping[str, float] = {

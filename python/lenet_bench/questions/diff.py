@@ -242,6 +242,11 @@ def _notes(
             "compares each backend's ratio to the baseline"
         )
     compared = [change for change in changes if change.ratio and change.name != baseline]
+    if baseline is None and any(change.became in ("slower", "faster") for change in compared):
+        yield (
+            "between two runs a machine itself becomes some percent faster or slower, which these "
+            "intervals leave out; --relative compares ratios to the baseline, which does so too"
+        )
     if few := [change.name for change in compared if change.ratio_low is None]:
         yield (
             f"fewer than {FEWEST_STARTS} starts, so there is no verdict on: {', '.join(few)}; "

@@ -298,11 +298,11 @@ def _p50_us(row: BackendResult) -> float | None:
     return median(start_medians_us(row.blocks).values()) if enough else None
 
 
-def _ratio_to(row: BackendResult, base: BackendResult) -> Ratio | None:
-    """The ratio to the baseline; None where either has too few calls for a median."""
-    if _p50_us(row) is None or not _p50_us(base):
+def _ratio_to(row: BackendResult, base: BackendResult, confidence: float) -> Ratio | None:
+    """The ratio to the baseline; None where they share no round, or have no median."""
+    if _p50_us(row) is None or not _p50_us(base) or not row.beside_us:
         return None
-    return paired_ratio(start_medians_us(row.blocks), row.beside_us)
+    return paired_ratio(start_medians_us(row.blocks), row.beside_us, confidence)
 
 
 def _summarised(row: BackendResult, base: BackendResult | None, header: Header) -> BackendResult:
@@ -313,7 +313,7 @@ def _summarised(row: BackendResult, base: BackendResult | None, header: Header) 
     samples = calls_ns / 1000
     medians_us = list(start_medians_us(row.blocks).values())
     low, high = median_interval(medians_us, rules.seed) or UNBOUNDED
-    ratio = _ratio_to(row, base) if base else None
+    ratio = _ratio_to(row, base, rules.confidence) if base else None
     ratio_low, ratio_high = ratio.bounds if ratio else UNBOUNDED
     verdict = judge(ratio, rules.margin) if ratio_low and row.status == "ok" else None
     paced = _paced(row.blocks, rules, within_s) if (within_s := rules.paced_within_s) else {}

@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 
 #: The intervals' nominal coverage; simulated, it is 94 to 99 % (docs/measuring.md).
 CONFIDENCE = 0.95
+#: That of a run that ends when its verdicts are certain: who looks often is misled often.
+DECIDED = 0.99
 #: Fewer starts than this get no interval: the median of five cannot be bounded at 95 %.
 FEWEST_STARTS = 6
 #: Of so many pairs ranks give an interval; of fewer it would be the range, more take memory.
@@ -160,7 +162,7 @@ def paired_ratio(
     differences = _differences(new, old)
     count = len(differences)
     if not count:
-        one, other = (float(np.median(list(starts.values()))) for starts in (new, old))
+        one, other = (float(np.median([*starts.values()] or [0.0])) for starts in (new, old))
         return Ratio(one / other if other else 0.0)
     means = differences[:0]
     middle = float(differences.mean())

@@ -11,6 +11,7 @@ import numpy as np
 from ..units import counted, percent, time
 from .model import BackendResult, Disturbance, Result
 from .statistics import (
+    DECIDED,
     FEWEST_STARTS,
     UNBOUNDED,
     correlation,
@@ -113,7 +114,7 @@ def _near(timed: Sequence[BackendResult], result: Result) -> dict[str, float | N
     for row in timed:
         verdict, starts = row.summary and row.summary.verdict, len(row.beside_us)
         if verdict == "ambiguous":
-            ratio = paired_ratio(start_medians_us(row.blocks), row.beside_us)
+            ratio = paired_ratio(start_medians_us(row.blocks), row.beside_us, DECIDED)
             found[row.name] = max(starts_to_decide(ratio, result.rules.margin), starts + 1)
         elif not verdict and result.baseline and starts < FEWEST_STARTS <= len(row.blocks):
             found[row.name] = None

@@ -90,7 +90,15 @@ OFF = Quantity(
 
 
 def quantities_of(rules: Rules) -> tuple[Quantity, ...]:
-    """Those of a run; of calls at an interval the tail comes first."""
+    """Those of a run, the ratio's interval with its level."""
+    title = f"{units.percent(rules.confidence, places=0)} interval"
+    return tuple(
+        replace(one, title=title) if one.key == "ratio_low" else one for one in _ordered(rules)
+    )
+
+
+def _ordered(rules: Rules) -> tuple[Quantity, ...]:
+    """Of calls at an interval the tail comes first."""
     if rules.quota:
         tail = (_P50, replace(_P99, leaves=0), replace(_P999, leaves=1))
         others = (one for one in QUANTITIES if one not in (_P50, _P99, _P999))
