@@ -86,7 +86,7 @@ def cache(tmp_path_factory):
 
 def measured(file, *names, **more):
     told = []
-    options = CompareOptions(names, subject=own_model(file), rounds=1, **more)
+    options = CompareOptions(names, subject=own_model(file), rounds=1, timeout_s=600, **more)
     return compare(options, lambda progress: told.append(progress.doing)), told
 
 

@@ -92,7 +92,7 @@ def measured(run, tmp_path):
         (tmp_path / "parts.py").write_text(PARTS)
         (tmp_path / "model.py").write_text(code)
         model, result = f"{tmp_path / 'model.py'}{function}", tmp_path / "run.jsonl"
-        more = ("--rounds", "1", "-o", result, "--json", *options)
+        more = ("--rounds", "1", "--timeout", "600s", "-o", result, "--json", *options)
         done = run("compare", "--model", model, *backends, *more)
         assert "Traceback" not in done.errors
         return {row["name"]: row for row in done.answer["backends"]}

@@ -405,6 +405,7 @@ def run_options(
     return option_group(
         option("--budget TIME", stop, "budget_s"),
         option("--rounds N", "Stop after N rounds."),
+        option("--timeout TIME", "Wait so long for an answer.", "timeout_s", default="120s"),
         threads,
         weights_option,
         option("-o, --output FILE", save, callback=default_path),

@@ -18,9 +18,10 @@ LONGEST = 400  # characters of a shared text
 _SEARCHED = 5 * LONGEST  # characters of a text that are looked at
 #: Those of `compare` and `why`, also of earlier versions.
 _OPTIONS = """
---baseline --batch --beside --budget --callers --callers-in --code --cold --cores --csv --deadline
---device --fail-over --floor --input --interval --json --keep-warm --markdown --model --network
---output --quick --quota --range --rounds --shape --threads --tree --until --verbose --weights -o -v
+--baseline --batch --beside --budget --callers --callers-in --code --cold --cores --csv
+--deadline --device --fail-over --floor --input --interval --json --keep-warm --markdown --model
+--network --output --quick --quota --range --rounds --shape --threads --timeout --tree --until
+--verbose --weights -o -v
 """
 _OPTION = re.compile(r"--[a-z][a-z-]*(?==|$)|-[a-zA-Z](?!-)")
 _IN_PATHS = re.compile(r"[~/\\]")
