@@ -146,8 +146,9 @@ class Point:
     says: str
 
 
-def points(logs: Mapping[str, Log], starts: int = STARTS) -> Iterator[Point]:
-    results = {name: as_result(log) for name, log in logs.items()}
+def points(
+    logs: Mapping[str, Log], results: Mapping[str, Result], starts: int = STARTS
+) -> Iterator[Point]:
     found = counts(logs, starts)
     count, held = found["comparisons"], found["hold the truth"]
     yield judged("identical backends", "called the same", found["same"], found["wrong"], count)
@@ -316,7 +317,7 @@ def main(*arguments: str) -> int:
         return written(options.folder / "decided.json", found, {"machine": machine, "runs": every})
     logs = {name: measured(name, options.folder, options.starts) for name in PAIRS}
     results = {name: as_result(log) for name, log in logs.items()}
-    found = list(points(logs, options.starts))
+    found = list(points(logs, results, options.starts))
     content = {
         "started": min(result.started for result in results.values()),
         "took_s": round(sum(result.elapsed_s for result in results.values())),

@@ -148,9 +148,7 @@ def in_keras(run: Run) -> list[Record]:
 def answer(runs: Sequence[Run]) -> Iterator[str]:
     """The fastest call of each layer; what Keras' guides show, in all runs, and on two cores.
 
-    Keras is there on TensorFlow, and on what it is fastest on.
-
-    The last run is one of `why`.
+    Keras is there on TensorFlow, and on what it is fastest on. The last run is one of `why`.
     """
     found = [{row["name"]: row for row in run.rows} for run in runs]
     library = (runs[0].result.backend("onednn").runs or {})["library"]

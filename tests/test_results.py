@@ -433,6 +433,13 @@ def test_a_budget_that_ended_before_all_is_told():
     assert warning.startswith("the budget of 5 s ended before anything was timed")
 
 
+def test_a_baseline_that_was_not_reached_is_told_where_others_were_timed():
+    some = log(blocks("a", 20), blocks("b", 20), budget_s=5.0, baseline="a", ended="budget")
+    left = tuple(block for block in some.blocks if block.backend != "a")
+    (warning,) = as_result(dataclasses.replace(some, blocks=left)).warnings
+    assert warning.startswith("the baseline a did not run, so there are no ratios")
+
+
 def test_a_busy_machine_does_not_matter_where_nothing_was_timed():
     busy = Machine(load=(9.0, 1.0, 1.0))
     assert result(failed("a", "crashed", "in round 1"), machine=busy).warnings == ()

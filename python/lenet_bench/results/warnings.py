@@ -73,13 +73,13 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
     rules = result.rules
     if ended := _UNFINISHED.get(result.ended):
         yield f"{ended}; the same command with -o and its file goes on with it"
-    unmeasured = any(row.status == "unmeasured" for row in result.backends)
-    if unmeasured and not timed and rules.budget_s and result.ended != "interrupted":
-        yield (
-            f"the budget of {rules.budget_s:g} s ended before anything was timed; give a longer "
-            "one (--budget)"
-        )
-    elif rules.baseline and result.backend(rules.baseline).status not in ("ok", "unmeasured"):
+    if not timed and any(row.status == "unmeasured" for row in result.backends):
+        if rules.budget_s and result.ended != "interrupted":
+            yield (
+                f"the budget of {rules.budget_s:g} s ended before anything was timed; give a "
+                "longer one (--budget)"
+            )
+    elif rules.baseline and result.backend(rules.baseline).status != "ok":
         yield f"the baseline {rules.baseline} did not run, so there are no ratios; choose another"
     if few := [row for row in timed if len(row.blocks) < FEWEST_STARTS]:
         yield _too_few(few, everyone=len(few) == len(timed), needed_s=needed_s(result))
@@ -135,8 +135,13 @@ def _until_decided(near: Mapping[str, float | None], result: Result) -> str:
     rounds = max((len(row.blocks) for row in result.backends), default=0)
     needed = [starts or FEWEST_STARTS for starts in near.values()]
     most = max((starts for starts in needed if starts < _MANY), default=0)
-    budget_s = ceil(1.2 * result.elapsed_s * max(most / rounds, 1) / 10) * 10 if most else 0
+    budget_s = _with_room(result.elapsed_s * max(most / rounds, 1)) if most else 0
     return f"--until decided --budget {budget_s}s" if budget_s else "--until decided"
+
+
+def _with_room(seconds: float) -> int:
+    """A fifth more, up to the next ten seconds."""
+    return ceil(1.2 * seconds / 10) * 10
 
 
 def _too_few(few: Sequence[BackendResult], *, everyone: bool, needed_s: int | None) -> str:
@@ -171,7 +176,7 @@ def needed_s(result: Result) -> int | None:
     least = min((len(row.blocks) for row in result.backends if row.blocks), default=0)
     if 0 < least < rounds and 1.2 * seconds <= result.elapsed_s:  # blocks were repeated, or waited
         seconds = result.elapsed_s * rounds / least
-    return ceil(1.2 * seconds / 10) * 10 or None
+    return _with_room(seconds) or None
 
 
 def _without_p99(rows: Sequence[BackendResult]) -> dict[str, int]:

@@ -73,8 +73,8 @@ const redraw = (paper, boxes = all("[data-figure]")) =>
   (waiting = waiting.then(() => drawEach(boxes, paper)));
 
 function filter() {
-  const rows = chosen();
   const isAsked = asked();
+  const rows = data.rows.filter(isAsked);
   for (const row of all("tr[data-name]")) row.hidden = !isAsked(row.dataset);
   $("shown").textContent =
     rows.length < data.rows.length ? `${rows.length} of ${data.rows.length}` : "";
