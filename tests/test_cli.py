@@ -13,13 +13,14 @@ from typing import Any
 
 import click
 import lenet_bench
+import psutil
 import pytest
 from conftest import environment
 from lenet_bench.choices import Recipe
 from lenet_bench.cli import cli
 from lenet_bench.cli.train import train
 from lenet_bench.results import read_result
-from processes import python, ran
+from processes import python, ran, wait_for
 from sample_results import sample_log, write_log
 
 COMMANDS = tuple(cli.list_commands(click.Context(cli)))
@@ -223,9 +224,13 @@ def started(*arguments):
 
 
 def test_ctrl_c_ends_quietly_with_130(picture):
-    """The first image has been answered; the second would come from standard input."""
+    """The first image has been answered; the second would come from standard input.
+
+    Python hears a signal that comes just before it begins to wait only after the wait.
+    """
     with started("infer", "--json", str(picture), "-") as process:
         process.stdout.readline()
+        wait_for(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert process.stderr.read().strip() == b""
