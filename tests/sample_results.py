@@ -1,5 +1,6 @@
 """Made-up runs, for what is computed from one and drawn of it."""
 
+import dataclasses
 import re
 from zlib import crc32
 
@@ -94,6 +95,24 @@ def log(*rows, ended="rounds", machine=None, version="0.1.0", **rules):
     )
     every = sorted((block for row in (floor, *rows) for block in row), key=lambda b: b.round)
     return Log(header, tuple(every), End(ended, 3.5) if ended else None)
+
+
+def log_in_halves(by):
+    """The baseline is back twice; the backend, half as slow again, starts in the slower half."""
+    timed = {
+        "base": (0.0, 20.0),
+        "row": (3.0, 30.0 * by),
+        "base #2": (2.0, 20.0 * by),
+        "base #3": (4.0, 20.0 * by),
+    }
+    rows = [
+        tuple(replace(one, at_s=10 * one.round + at) for one in blocks(name, us, rounds=8))
+        for name, (at, us) in timed.items()
+    ]
+    made = log(*rows, baseline="base")
+    listed = tuple(one for one in made.header.backends if "#" not in one.name)
+    header = replace(made.header, backends=listed, again=("base #2", "base #3"))
+    return dataclasses.replace(made, header=header)
 
 
 def possible_log(*rows, **rest):

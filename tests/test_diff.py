@@ -14,7 +14,7 @@ from lenet_bench.results import as_result, read_result
 from lenet_bench.results.machine import Machine, Processor, Software
 from msgspec.structs import replace as changed_block
 from processes import ran
-from sample_results import ROUNDS, blocks, failed, log, result, write_log
+from sample_results import ROUNDS, blocks, failed, log, log_in_halves, result, write_log
 
 
 def noisy(name, us, noise, seed=0):
@@ -111,6 +111,12 @@ def test_relative_compares_ratios_to_the_baseline():
     assert (found.baseline, found.regressed) == ("a", ["c"])
     assert changed(found, "c").old == pytest.approx(4, rel=1e-3)
     assert changed(found, "c").ratio == pytest.approx(1.25, rel=1e-3)
+
+
+def test_relative_compares_with_the_baselines_just_before_and_after_a_start():
+    quiet, busy = (as_result(log_in_halves(by)) for by in (1, 1.2))
+    found = changed(diff(quiet, busy, relative=True), "row")
+    assert (found.became, found.new) == ("same", pytest.approx(1.5, rel=1e-3))
 
 
 def test_the_baseline_can_be_named():

@@ -22,6 +22,7 @@ from sample_results import (
     blocks,
     failed,
     log,
+    log_in_halves,
     result,
     sample_log,
     sample_result,
@@ -363,21 +364,7 @@ def test_two_modes_are_named_with_both_medians():
 
 
 def test_a_start_is_compared_with_the_baselines_just_before_and_after_it():
-    """The machine is 20 % slower in the second half of each round, where the backend starts."""
-    timed = {
-        "base": (0.0, 20.0),
-        "row": (3.0, 36.0),
-        "base #2": (2.0, 24.0),
-        "base #3": (4.0, 24.0),
-    }
-    rows = [
-        tuple(replace(one, at_s=10 * one.round + at) for one in blocks(name, us, rounds=8))
-        for name, (at, us) in timed.items()
-    ]
-    made = log(*rows, baseline="base")
-    listed = tuple(one for one in made.header.backends if "#" not in one.name)
-    header = replace(made.header, backends=listed, again=("base #2", "base #3"))
-    made = dataclasses.replace(made, header=header)
+    made = log_in_halves(by=1.2)
     for found in (as_result(made), as_result(thinned(made))):
         assert [row.name for row in found.backends] == ["base", "row"]
         ratios = [row.summary.ratio for row in found.backends if row.summary]

@@ -196,7 +196,7 @@ def _measured(
 ) -> tuple[Floats, float | None]:
     """The median call of each start, and the median that `compare` printed; or their ratios.
 
-    A start's ratio is to the baseline of the same round.
+    A start's ratio is to the baseline near it, or to another one's start of the same round.
     """
     median_us = _median_us(row)
     if row is None or median_us is None:
@@ -204,7 +204,8 @@ def _measured(
     starts = start_medians_us(row.blocks)
     if baseline is None:
         return np.array(list(starts.values())), median_us
-    bases = start_medians_us(result.backend(baseline).blocks)
+    near = baseline == result.baseline
+    bases = row.beside_us if near else start_medians_us(result.backend(baseline).blocks)
     ratios = np.array([starts[number] / bases[number] for number in starts if number in bases])
     return ratios, paired_ratio(starts, bases).value
 
@@ -247,6 +248,8 @@ def _notes(
             "between two runs a machine itself becomes some percent faster or slower, which these "
             "intervals leave out; --relative compares ratios to the baseline, which does so too"
         )
+    if all(any(row.together for row in result.backends) for result in (old, new)):
+        yield "the calls of several callers at once are not compared; `report` shows those of a run"
     if few := [change.name for change in compared if change.ratio_low is None]:
         yield (
             f"fewer than {FEWEST_STARTS} starts, so there is no verdict on: {', '.join(few)}; "

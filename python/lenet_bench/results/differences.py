@@ -60,6 +60,8 @@ def settings(measured: Header | Result) -> dict[str, Any]:
         "called before a call, s": rules.keep_warm_s,
         "busy processes beside": rules.beside,
         "CPU quota, cores": rules.quota,
+        "callers": rules.callers or None,
+        "callers in": rules.callers_in if rules.callers else None,
         "read before a call for cold caches, MB": rules.cold_mb,
         "cores": rules.worker_cores,
         **{f"${name}": value for name, value in rules.variables.items()},
