@@ -26,7 +26,7 @@ def callers(folder: Path) -> Iterator[str]:
     """A backend a row: calls a second of threads, each backend in its faster way; of processes."""
     threads, processes = run(folder, "callers"), run(folder, "processes")
     best = faster_way(threads)
-    apart = {row["name"]: row for row in by_way(processes)}
+    apart = {row.name: row.together for row in processes.backends}
     numbers = threads.rules.callers
     yield measured_how(threads)
     yield ""
@@ -36,14 +36,12 @@ def callers(folder: Path) -> Iterator[str]:
         *(counted(number, "thread") for number in numbers),
         f"{numbers[-1]} over 1",
         "networks",
-        f"{numbers[-1]} processes",
-        "over 1",
+        *(f"{number} processes over 1" for number in numbers[1:]),
     )
     rows = []
     for name, row in best.items():
-        other = apart.get(name)
         rates = (count(row["rates"].get(number)) for number in numbers)
-        of_processes = (count(other["calls_per_s"]), gained(other)) if other else (NONE, NONE)
+        of_processes = (gained(vars(one)) for one in apart[name] if one.number > 1)
         held = percent(row["gil_share"], places=0)
         rows.append((name, held, *rates, gained(row), row["networks"], *of_processes))
     yield from markdown(titles, rows, ("backend", "networks"))
@@ -85,8 +83,9 @@ def gained(row: Record) -> str:
 
 
 def quota(folder: Path) -> Iterator[str]:
-    """A backend a row: its threads, and its times under each quota."""
-    results = {title: run(folder, name) for title, name in QUOTAS.items()}
+    """A backend a row: its threads, and its times under each quota that was measured."""
+    there = {title: name for title, name in QUOTAS.items() if (folder / f"{name}{SUFFIX}").exists()}
+    results = {title: run(folder, name) for title, name in there.items()}
     each = {title: {one.name: one for one in timed(result)} for title, result in results.items()}
     first = next(iter(each.values()))
     rows = []

@@ -13,7 +13,7 @@ from lenet_bench.results.statistics import FEWEST_STARTS, paired_ratio
 from lenet_bench.show.figures.records import Record, Run
 from lenet_bench.show.figures.story import times_longer
 from lenet_bench.texts import listed
-from lenet_bench.units import count, digits, ratio, time, times
+from lenet_bench.units import count, counted, digits, ratio, time, times
 from production import faster_way
 
 BATCH = 512
@@ -211,7 +211,8 @@ def choices(run: Run, read: Callable[[str], Run]) -> Iterator[Choice]:
     together = read("production/callers")
     ways = from_python(faster_way(together.result).values())
     most = ways[0]
-    rate = f"{count(most['calls_per_s'])} calls/s of {most['number']} callers"
+    cores = counted(len(together.result.rules.worker_cores), "core")
+    rate = f"{count(most['calls_per_s'])} calls/s of {most['number']} callers on {cores}"
     gain = f"{rate}, {ratio(most['gain'])} times one caller's"
     yield Choice("several callers", together, ways, (), gain, of_callers)
     limited = read("production/quota-0.5")

@@ -119,7 +119,7 @@ class HangsInABatch(Honest):
 class HasASlowExperiment(Honest):
     @staticmethod
     def probes(_weights, **_):
-        return [Probe("stage", "slow", lambda _: time.sleep(1))]
+        return [Probe("stage", "slow", lambda _: time.sleep(4))]
 
 
 def closes_everything():
@@ -476,6 +476,25 @@ class WrongTogether(Honest):
         right = self.network.infer(images)
         type(self).calling -= 1
         return right if alone else right[::-1].copy()
+
+
+class RaisesTogether(Honest):
+    """A second caller gets an exception."""
+
+    def answer(self, images, right):
+        if threading.active_count() > 2:
+            raise RuntimeError("one at a time")
+        return right
+
+
+class HangsTogether(Honest):
+    """Two callers wait for ever; a file says when they begin."""
+
+    def answer(self, images, right):
+        if threading.active_count() > 2:
+            Path(os.environ["LENET_BENCH_TEST_WAITS"]).touch()
+            threading.Event().wait()
+        return right
 
 
 class DiesTogether(Honest):

@@ -1,5 +1,7 @@
 """Calls under a CPU quota, as in a container."""
 
+import subprocess
+
 import pytest
 from lenet_bench.cli import run as run_here
 from lenet_bench.errors import LenetBenchError
@@ -48,6 +50,44 @@ def test_where_no_group_can_be_made_the_command_says_so(file, capsys, monkeypatc
     assert not file.exists()
 
 
-@pytest.mark.parametrize("asked", ["0", "-1", "two"])
+def test_the_reason_of_each_place_is_told_and_what_helps(monkeypatch, tmp_path):
+    places = (tmp_path / "none", tmp_path / "nowhere")
+    monkeypatch.setattr(quota, "_parents", lambda: places)
+    with pytest.raises(LenetBenchError, match=r"No such file.*No such file.*run it as root"):
+        quota.Quota(1.0)
+
+
+@pytest.mark.usefixtures("groups")
+def test_of_a_limit_above_it_is_said_that_it_allows_less(monkeypatch):
+    above = quota.Quota(0.5)
+    try:
+        monkeypatch.setattr(quota, "_own", lambda: (above._group, above._group.parent))
+        assert quota.limit() == 0.5
+        monkeypatch.setattr(quota, "_parents", lambda: (above._group,))
+        if not (above._group / "cpu.cfs_quota_us").exists():
+            pytest.skip("version 2 takes a limit that is above its parent's")
+        with pytest.raises(LenetBenchError, match=r"Invalid argument.*may have less"):
+            quota.Quota(1.5)
+    finally:
+        above.close()
+
+
+@pytest.mark.usefixtures("groups")
+def test_what_a_killed_run_left_is_removed():
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    left = quota._parents()[0] / f"lenet-bench-{ended.pid}-1"
+    left.mkdir()
+    quota.Quota(1.0).close()
+    assert not left.exists()
+
+
+def test_a_quota_of_each_process_is_none_of_several(capsys):
+    words = ("--callers", "1,2", "--callers-in", "processes", "--quota", "1")
+    assert run_here(["compare", "numpy", *words]) == 2
+    assert "leave out --callers-in processes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("asked", ["0", "-1", "two", "999"])
 def test_a_quota_that_is_none_is_refused(asked):
     assert run_here(["compare", "numpy", "--quota", asked]) == 2

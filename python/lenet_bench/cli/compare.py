@@ -93,6 +93,7 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
     "--quota CORES",
     "Give each process so much CPU time, as a container has: 1.5. Needs a control group.",
     kind=click.FloatRange(0.01, 1024),
+    callback=usable,
 )
 @option(
     "--callers N,N,...",
@@ -201,6 +202,7 @@ def compare(
     from ..measure.options import CompareOptions
     from ..registry import AGAIN, on_device, without_threads, without_version
     from ..results import failures
+    from ..results.statistics import FEWEST_STARTS
     from ..show.comparison import comparison
     from ..show.sizes import answered
     from ..show.versions import passes
@@ -224,6 +226,8 @@ def compare(
         raise click.UsageError(
             "--fail-over is for versions of an API: onnxruntime==1.26.0 onnxruntime"
         )
+    if fail_over and (chosen["rounds"] or FEWEST_STARTS) < FEWEST_STARTS:
+        raise click.UsageError(f"--fail-over needs {FEWEST_STARTS} rounds or more for an interval")
     if floor:
         if not (named and "==" in named[0]):
             raise click.UsageError("--floor needs a version first: onnxruntime==1.26.0 ... --floor")

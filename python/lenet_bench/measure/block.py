@@ -29,6 +29,7 @@ _WARM_SHARE = 1 / 5  # of the timed time: caches refill within some calls, AVX-5
 _TIMED_SHARE = 1 / 4  # of what the start took: starts differ more than the calls of one
 _LONGEST_S = 0.5  # that calls are timed for
 _BATCH_S = 0.05
+_QUOTA_S = 1.0  # at least, under a quota: ten of its periods
 _AHEAD_S = 0.05  # that callers are told when to begin
 _EXPERIMENTS_S = 180.0  # longer timeout than for any other answer
 _TURNS_S = 120.0  # for the turns of a start after the first one
@@ -147,7 +148,8 @@ def _right(start: Judged, task: Task) -> dict[str, Any]:
 def _timed(start: Judged, task: Task) -> dict[str, Any]:
     """The calls, and what else used their cores meanwhile."""
     cores = start.conditions.cores.worker
-    before, under = cpu_times(cores), start.quota.throttled() if start.quota else None
+    under = start.quota.filled() if start.quota else None
+    before = cpu_times(cores)
     found = _calls(start, task)
     if start.quota and under:
         found["throttled"] = start.quota.throttled().since(under)
@@ -171,6 +173,8 @@ def _calls(start: Judged, task: Task) -> dict[str, Any]:
     start_s = next(starts, start.cold_start).total_s  # the same in each block
     timed_s = min(_LONGEST_S, max(SHORTEST_S, _TIMED_SHARE * start_s))
     warm_s = 0.0 if start.conditions.between.interval_s else _WARM_SHARE * timed_s
+    if start.quota:
+        timed_s = max(timed_s, _QUOTA_S)
     on_gpu = start.entry.device == "gpu"
     meter = open_meter(start.runs, start.child.pid) if on_gpu else None
     if meter:
@@ -257,7 +261,12 @@ def _together(start: Judged, number: int, way: Way, timed_s: float) -> Callers:
         threads = number // len(every)
         question = messages.TimeCallers(threads, way == "one", **times, begin_ns=begin_ns)
         with ThreadPoolExecutor(len(every)) as pool:
-            found = list(pool.map(lambda one: one.time_callers(question), every))
+            try:
+                found = list(pool.map(lambda one: one.time_callers(question), every))
+            except KeyboardInterrupt:
+                for one in every:  # or the pool waits for their answers
+                    one.child.kill()
+                raise
     took_ns = max(one.ended_ns for one in found) - min(one.began_ns for one in found)
     memory = [one.rss_mib for one in found if one.rss_mib is not None]
     return Callers(

@@ -37,7 +37,7 @@ def call_together(
         own = [inputs[n] for n in order]
         ready.wait(_PATIENCE_S)
         left_s = max(0, ends_ns - clock()) / 1e9  # one that was woken late ends with the others
-        found = time_calls(calls[number], own, left_s, _FEWEST_CALLS)
+        found = time_calls(calls[number], own, left_s, _FEWEST_CALLS, in_slices=False)
         return replace(found, answers=[(order[n], answer) for n, answer in found.answers])
 
     with ThreadPoolExecutor(len(calls)) as pool:

@@ -145,12 +145,14 @@ def time_calls(
     before: Callable[[], Any] | None = None,
     patience: int = 1,
     undisturbed_ns: Loops = (),
+    in_slices: bool = True,
 ) -> Calls:
     """Time calls for the given time, with `before` done before each.
 
     On a disturbed machine they continue until the quiet slices have that length, for at most
     `patience` times as long; beyond the given time only slices are kept whose first loop was quick.
-    `undisturbed_ns` are the times of the known loops on a quiet machine, if known.
+    `undisturbed_ns` are the times of the known loops on a quiet machine, if known. Without slices
+    no loop runs between two calls: it would hold the GIL, which other callers wait for.
 
     A sample contains the call and one reading of the clock; everything else is outside. The answers
     to be checked are chosen at random beforehand, so that no backend can know them.
@@ -188,7 +190,7 @@ def time_calls(
         number += 1
         if number == len(inputs):
             number = 0
-        if before or stop >= slice_ends:
+        if in_slices and (before or stop >= slice_ends):
             late = stop > wanted_end and sliced >= fewest
             if not slices.end(len(samples) - sliced, drop=late):
                 dropped += len(samples) - sliced
@@ -197,7 +199,7 @@ def time_calls(
             slice_ends = now() + slices.length_ns
             if slices.quiet_ns >= wanted:
                 end = stop
-    if len(samples) > sliced:
+    if in_slices and len(samples) > sliced:
         slices.end(len(samples) - sliced)
     checked = [*answers.items(), *chain.from_iterable(kept)]
     return Calls(samples, slices.kept, len(samples) + dropped, checked, began, stop - began)

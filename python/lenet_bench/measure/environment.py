@@ -17,6 +17,7 @@ from ..installed import core_requirements, extra_requirements, installed_version
 from ..results.machine import Cache, Machine, Processor, Software
 from ..results.portable import portable
 from .pinning import cpus_in
+from .quota import limit
 
 #: The extras whose packages affect times; and packages that these depend on.
 _EXTRAS = ("native", "frameworks", "cuda12", "cuda13", "cupy", "report")
@@ -97,7 +98,7 @@ def read_processor() -> Processor:
         cores=psutil.cpu_count(logical=False),
         sockets=_sockets(system),
         allowed=len(os.sched_getaffinity(0)) if sys.platform == "linux" else None,
-        quota=_quota(),
+        quota=limit(),
         isa=tuple(name for name in INSTRUCTION_SETS if name in flags),
         caches=tuple(_caches(system / "cpu0/cache")),
         governor=_text(system / "cpu0/cpufreq/scaling_governor"),
@@ -181,14 +182,6 @@ def _bytes(size: str) -> int:
     """The bytes of a size such as 48K or 2M."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     return int(size.rstrip("KMG")) * units.get(size[-1], 1)
-
-
-def _quota() -> float | None:
-    """A container's share of CPU time."""
-    if text := _text(Path("/sys/fs/cgroup/cpu.max")):
-        quota, period = text.split()
-        return None if quota == "max" else int(quota) / int(period)
-    return None
 
 
 def _turbo(system: Path) -> bool | None:

@@ -130,7 +130,7 @@ class Judged(Start):
         options, cores = self.conditions.options, self.conditions.cores
         limits: dict[str, Any] = {
             "has_gaps": True,
-            "patience": 1 if options.beside else _PATIENCE,
+            "patience": 1 if options.beside or self.quota else _PATIENCE,
             "fewest": _FEWEST_CALLS // STRETCHES,
         }
         if self.conditions.between.interval_s:
@@ -203,7 +203,7 @@ class Judged(Start):
     def time_callers(self, question: messages.TimeCallers) -> messages.CallersTimed:
         answer = self.ask(question, longer_s=question.number * self.cold_start.total_s)
         if answer.refused:
-            raise Failed("wrong", answer.refused)
+            raise Failed("crashed", answer.refused)
         self._check_answers(answer, self.known.rotating)
         return answer
 

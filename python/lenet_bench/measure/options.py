@@ -183,7 +183,17 @@ class CompareOptions:
         for name, value in positive.items():
             if value is not None and not value > 0:
                 raise Misuse(f"expected {name} above 0, got {value:g}")
+        if self.callers and (self.beside or any(vars(self.between).values())):
+            raise Misuse(
+                "--callers call again at once and with nothing beside them: leave out --interval, "
+                "--cold and --beside"
+            )
         if self.quota:
+            if self.callers_in == "processes" and self.callers:
+                raise Misuse(
+                    "--quota is each process's own, so callers in processes would have one each: "
+                    "leave out --callers-in processes"
+                )
             Quota(self.quota).close()  # whether it can be made here
 
 
@@ -245,8 +255,6 @@ def _settings(header: Header) -> Mapping[str, Any]:
         "seed": rules.seed,
         "margin": rules.margin,
         "batches": rules.batches,
-        "callers": rules.callers,
-        "callers in": rules.callers_in,
         "calls taken apart": rules.apart,
         "deadline, s": rules.deadline_s or None,
     }

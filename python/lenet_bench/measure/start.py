@@ -98,6 +98,7 @@ class Start:
         self.runs: Mapping[str, str] = {}
         if conditions.left_s <= 0:
             raise BudgetEnded
+        self.quota = Quota(conditions.options.quota) if conditions.options.quota else None
         with on_cores(conditions.cores.worker):
             try:
                 self.child = Child(
@@ -106,8 +107,9 @@ class Start:
                     variables={**thread_variables(self.threads), **entry.variables},
                 )
             except Died as death:
+                if self.quota:
+                    self.quota.close()
                 raise Failed(_STATUS[death.how], death.reason) from None
-        self.quota = Quota(conditions.options.quota) if conditions.options.quota else None
         if self.quota:
             self.quota.take(self.child.pid)
 

@@ -189,6 +189,12 @@ def _of_the_machine(result: Result) -> Iterator[str]:
     seen, cores = result.disturbance, _spell(result.rules.worker_cores)
     if said := disturbance(seen):
         yield f"{said}; close other programs, and repeat"
+    limit = result.machine.processor.quota
+    if limit is not None and limit < len(result.rules.worker_cores):
+        yield (
+            f"a control group, as a container's, gives {limit:g} cores' worth of time and stops "
+            f"what takes more, so times on {cores} may be too long; give it more"
+        )
     if seen.steal_share is not None and seen.steal_share > _STEAL:
         yield (
             f"the hypervisor took {_whole(seen.steal_share)} of {cores} while backends ran, "

@@ -12,8 +12,12 @@ WAYS = {"one": "one for all", "each": "one each", "process": "a process each"}
 
 
 def callers(result: Result) -> list[Record]:
-    """A row for each backend and way, with the calls a second by callers."""
+    """A row for each backend and way, with the calls a second by callers.
+
+    The other figures are of the most callers, and none where these could not call.
+    """
     found: list[Record] = []
+    most = max(result.rules.callers, default=1)
     for backend in result.backends:
         alone = [one for one in backend.together if one.number == 1]
         for way, said in WAYS.items():
@@ -21,8 +25,8 @@ def callers(result: Result) -> list[Record]:
             if not own:
                 continue
             rates = {one.number: one.calls_per_s for one in (*alone, *own)}
-            most = own[-1]
-            figures = {key: getattr(most, key) for key in most.__dataclass_fields__}
+            last = {one.number: one for one in own}.get(most)
+            figures = vars(last) if last else {"number": most, "way": way}
             known = {
                 "name": backend.name,
                 "family": family(backend.name),
@@ -31,37 +35,44 @@ def callers(result: Result) -> list[Record]:
             }
             each = {f"rate-{number}": rate for number, rate in rates.items()}
             found.append({**known, "rates": rates, **each, **figures})
-    return sorted(found, key=lambda row: -float(row["calls_per_s"]))
+    return sorted(found, key=lambda row: -float(row["rates"][max(row["rates"])]))
 
 
 def by_callers(found: Sequence[Record]) -> list[Quantity]:
     """The columns; the last ones are of the most callers."""
     numbers = sorted({number for row in found for number in row["rates"]})
+    of = units.counted(numbers[-1], "caller")
     rates = [
         Quantity(
             units.counted(number, "caller"),
             f"rate-{number}",
             units.count,
             "calls a second of all",
-            leaves=0 if number in (numbers[0], numbers[-1]) else 5,
+            leaves=0 if number in (numbers[0], numbers[-1]) else 6,
         )
         for number in numbers
     ]
     return [
         Quantity("networks", "networks", str, "shared, or one for each caller", leaves=0),
         *rates,
-        Quantity("gain", "gain", units.ratio, "over one caller", leaves=1),
-        Quantity("its interval", "gain_low", units.interval, "95 %", "gain_high", leaves=4),
-        Quantity("p50", "p50_us", units.time, "of a call beside the others", leaves=2),
-        Quantity("p99", "p99_us", units.time, "99 % of these are faster", leaves=3),
+        Quantity("gain", "gain", units.ratio, f"of {of} over one", leaves=1),
+        Quantity("its interval", "gain_low", units.interval, "95 %", "gain_high", leaves=5),
+        Quantity("p99", "p99_us", units.time, f"99 % of the calls of {of} are faster", leaves=2),
+        Quantity("p50", "p50_us", units.time, "of these calls", leaves=4),
         Quantity(
             "GIL held",
             "gil_share",
             units.percent,
             "the share of a call during which no other Python code runs",
-            leaves=2,
+            leaves=3,
         ),
-        Quantity("memory", "rss_mib", units.mebibytes, "of the process", leaves=6),
+        Quantity(
+            "memory",
+            "rss_mib",
+            units.mebibytes,
+            "of the process, or the sum of all processes",
+            leaves=7,
+        ),
     ]
 
 

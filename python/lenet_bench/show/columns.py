@@ -37,6 +37,7 @@ _RATIO = Quantity(
     leaves=1,
 )
 _P999 = Quantity("p99.9", "p999_us", units.time, "99.9 % of the calls are faster")
+_MEAN = Quantity("mean", "mean_us", units.time, "of all calls, with the stops in them", leaves=0)
 _OF_A_QUOTA = (
     Quantity("threads", "threads_running", units.count, "that computed", leaves=1),
     Quantity(
@@ -100,7 +101,7 @@ def quantities_of(rules: Rules) -> tuple[Quantity, ...]:
 def _ordered(rules: Rules) -> tuple[Quantity, ...]:
     """Of calls at an interval the tail comes first."""
     if rules.quota:
-        tail = (_P50, replace(_P99, leaves=0), replace(_P999, leaves=1))
+        tail = (_MEAN, _P50, replace(_P99, leaves=0), replace(_P999, leaves=1))
         others = (one for one in QUANTITIES if one not in (_P50, _P99, _P999))
         return (*tail, *_OF_A_QUOTA, *others)
     if (within_s := rules.paced_within_s) is None:
