@@ -367,6 +367,42 @@ def test_a_map_that_is_switched_off_is_zero_until_it_is_put_back(see):
     assert tab.locator("#outputs span").all_inner_texts() == before
 
 
+def test_as_the_lesson_says_the_sample_changes_after_seven_maps_that_are_chosen_well(see):
+    tab = see()
+    for number, chosen in enumerate((3, 18, 12, 15, 8, 5, 6)):
+        assert tab.locator("#answer").get_attribute("data-digit") == "3", number
+        box = tab.locator("#map-pool1 .numbers span").nth(chosen)
+        place = box.bounding_box()
+        tab.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+        assert f"map {chosen} of pool1" in tab.locator("#origin h3").inner_text()
+        tab.locator("#switch").click()
+    assert tab.locator("#answer").get_attribute("data-digit") == "8"
+
+
+def test_the_keyboard_stays_where_it_was_when_the_panel_is_drawn_anew(see):
+    tab = see()
+    tab.locator("#layer-pool1").focus()
+    tab.keyboard.press("Enter")
+    tab.locator("#weight-12").focus()
+    tab.keyboard.press("ArrowUp")
+    assert "changed: 1" in tab.locator("#changes").inner_text()
+    assert tab.evaluate("document.activeElement.id") == "weight-12"
+    tab.locator("#switch").focus()
+    tab.keyboard.press("Enter")
+    assert tab.evaluate("document.activeElement.id") == "switch"
+
+
+def test_undo_in_a_field_keeps_the_drawing(see):
+    tab = see()
+    draw(tab, SEVEN)
+    digit = tab.locator("#answer").get_attribute("data-digit")
+    tab.locator("#layer-pool1").click(position={"x": 20, "y": 20})
+    tab.locator("#weight-0").select_text()
+    tab.keyboard.type("1")
+    tab.keyboard.press("Control+z")
+    assert tab.locator("#answer").get_attribute("data-digit") == digit
+
+
 @in_each_browser
 def test_a_weight_of_a_kernel_can_be_changed(see):
     tab = see()
@@ -435,7 +471,6 @@ SHARES = """all => all.map(bar => [...bar.children].map(part => part.className))
 def test_the_first_heat_is_of_the_calls_of_one_scale(see):
     tab = see()
     tab.locator("#start").click()
-    tab.locator("#racing[data-state=running]").wait_for()
     tab.locator("#racing[data-state=between]").wait_for()
     for name, time in (("fused", "20 µs"), ("keras", "2nd heat")):
         assert tab.locator(f"#racing .lanes li[data-name={name}] .time").inner_text() == time
@@ -448,7 +483,7 @@ def test_bars_on_the_fixed_axis_are_as_long_as_their_calls(see):
         [lane.dataset.name, parseFloat(lane.querySelector(".bar").style.inlineSize)]))"""
     before = lanes.evaluate_all(lengths)
     tab.locator("#start").click()
-    tab.locator("#racing[data-state=running]").wait_for()
+    tab.locator("#racing:not([data-state=ready])").wait_for()
     during = lanes.evaluate_all(lengths)
     for name in NAMES:
         assert before[name] == pytest.approx(during[name], rel=0.05), name
@@ -468,6 +503,7 @@ def test_a_call_that_leaves_the_axis_says_how_many_times_longer_it_takes(see):
 
 def test_a_lane_without_parts_says_so(see):
     tab = see()
+    tab.locator("#racing .lanes li[data-name='this browser']").wait_for(state="attached")
     tab.locator("#finish").click()
     lane = tab.locator("#racing .lanes li[data-name='this browser']")
     assert "not taken apart" in lane.inner_text()
@@ -482,6 +518,7 @@ def test_the_students_own_browser_is_a_lane(see):
 
 def test_a_race_of_nobody_shows_nothing(see):
     tab = see()
+    tab.locator("#racing .lanes li[data-name='this browser']").wait_for(state="attached")
     tab.locator("#racing details summary").click()
     for box in tab.locator("#racing .picker input").all():
         box.uncheck()

@@ -191,6 +191,33 @@ def test_a_trace_in_the_lesson_is_on_the_screen_beside_the_maps(see, viewport):
     assert tab.locator("#origin").is_hidden()
 
 
+def test_a_clicker_goes_on_after_a_map_was_clicked(see):
+    tab = see()
+    tab.goto(tab.url + "#step=2")
+    tab.reload()
+    tab.locator("html[data-step=follow]").wait_for()
+    for shut in ("#close", None):
+        tab.locator("#layer-pool1").click(position={"x": 10, "y": 10})
+        if shut:
+            tab.locator(shut).click()
+        else:
+            tab.keyboard.press("Escape")
+    tab.keyboard.press("PageDown")
+    assert tab.locator("html").get_attribute("data-step") == "learn"
+
+
+def test_of_a_result_without_keras_nothing_is_said_of_its_calls(visit, tmp_path):
+    found = result(*map(measured, ("fused", "openblas"), (20, 45)), batches=SIZES)
+    tab = visit(written(tmp_path, found).as_uri(), viewport=DESK)
+    tab.wait_for_selector("html[data-ready]")
+    assert "fewer than three APIs" in tab.locator("#guessing").inner_text()
+    *_, last = steps(tab)
+    assert last == "exit"
+    tab.locator("#reveal").click()
+    assert "cannot keep up" not in tab.locator("#found").inner_text()
+    assert "Guess first, then measure" in tab.locator("#found").inner_text()
+
+
 def test_a_reload_stays_in_its_step_and_with_its_drawing(see):
     tab = see()
     draw_line(tab, [(0.5, 0.15), (0.5, 0.85)])
@@ -241,6 +268,7 @@ def test_the_code_that_is_compared_is_kept_in_the_address(see):
     tab = see()
     tab.locator(".panes select").first.select_option("onednn")
     tab.reload()
+    tab.wait_for_selector("html[data-ready]")
     chosen = tab.locator(".panes select").evaluate_all("all => all.map(one => one.value)")
     assert chosen == ["onednn", "fused"]
 

@@ -146,6 +146,8 @@ def test_what_is_drawn_on_the_whole_page_is_answered_by_every_backend(visit, tmp
             rows(tab).filter(has=says).nth(len(BACKENDS) - 1).wait_for()
         assert rows(tab).locator(".live-digit").all_inner_texts() == ["1"] * len(BACKENDS)
         assert tab.locator("#answer").inner_text() == "1"
+        shown = rows(tab).locator("th").all_inner_texts()
+        assert shown == ["our own C++ kernels", "NumPy", "OpenBLAS"], "as in the race"
         tab.locator("#racing select").select_option("here")
         lanes = tab.locator("#racing .lanes li[data-name]")
         names = lanes.evaluate_all("all => all.map(one => one.dataset.name)")

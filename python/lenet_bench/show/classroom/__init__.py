@@ -13,12 +13,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...registry import every_name
 from ...results import Result, read_result
 from ...texts import all_printable, printable
 from ...weights import default_path
 from ..figures.pictures import library
 from ..page.frame import fingerprint, packed, stylesheet
 from .lesson import lesson
+from .names import called
 from .opened import opened
 
 _HERE = Path(__file__).parent
@@ -56,6 +58,7 @@ def _data(
     """What the script computes with and shows."""
     told = all_printable(lesson(results)) | {
         "served": served,
+        "called": {name: called(name)["human"] for name in every_name()} if served else {},
         "address": _shared(address) if address else None,
         "opened": opened(),
     }

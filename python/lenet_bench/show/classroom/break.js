@@ -42,7 +42,7 @@ export function breaking(root, net, changed) {
     const fields = Array.from({ length: KERNEL * KERNEL }, (_, k) => {
       const index = map * KERNEL * KERNEL + k;
       return element("input", {
-        type: "number", step: "0.1", value: fixed(net.weights.conv1_weight[index]),
+        type: "number", id: `weight-${k}`, step: "0.1", value: fixed(net.weights.conv1_weight[index]),
         "aria-label": say("changed.weight", { y: Math.floor(k / KERNEL), x: k % KERNEL }),
         change: (event) => {
           if (!Number.isFinite(event.target.valueAsNumber)) return;
@@ -64,7 +64,7 @@ export function breaking(root, net, changed) {
       apply();
     };
     const label = say(off.has(key) ? `changed.on.${layer}` : `changed.switch.${layer}`, { map });
-    const button = element("button", { type: "button", class: "switch", click: toggle }, label);
+    const button = element("button", { type: "button", id: "switch", class: "switch", click: toggle }, label);
     return layer === "pool1" && !off.has(key) ? [button, kernel(map)] : [button];
   };
   root.hidden = true;

@@ -12,6 +12,7 @@ export function guess(root, data, guessed) {
     const known = asked.filter((one) => value(one) !== null && value(one) !== undefined);
     if (known.length >= 3) root.append(question(key, known, value, text, (names) => guessed(key, names)));
   }
+  if (!root.children.length) root.append(element("p", {}, say("guess.none")));
 }
 
 function question(key, known, value, text, done) {

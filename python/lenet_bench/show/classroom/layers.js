@@ -30,9 +30,10 @@ export function layers(root, panel, weights, controls = () => []) {
   const close = () => {
     stop();
     const { layer, index } = focus;
+    const byKeys = panel.querySelector(":focus-visible"); // else the page keys are the lesson's
     focus = null;
     show();
-    (layer === "fc2" ? outputs[index].button : pictures[layer]).focus();
+    if (byKeys) (layer === "fc2" ? outputs[index].button : pictures[layer]).focus();
   };
   const stop = () => {
     clearInterval(sliding);
@@ -62,8 +63,8 @@ export function layers(root, panel, weights, controls = () => []) {
   };
 
   for (const layer of Object.keys(SHAPES)) {
-    const canvas = element("canvas", { id: `layer-${layer}`, "data-layer": layer, role: "img" });
-    canvas.setAttribute("aria-label", say(`network.layers.${layer}`));
+    const canvas = element("canvas", { id: `layer-${layer}`, "data-layer": layer, role: layer === "image" ? "img" : "application" });
+    canvas.setAttribute("aria-label", [say(`network.layers.${layer}`), ...(layer === "image" ? [] : [say("network.keys")])].join(". "));
     const { frame, outline } = outlined(canvas);
     values[layer] = element("output", { class: "value" });
     const at = (event) => {
@@ -75,6 +76,7 @@ export function layers(root, panel, weights, controls = () => []) {
     if (layer !== "image") {
       canvas.addEventListener("click", (event) => {
         const index = at(event);
+        canvas.blur(); // or it would keep the page keys, which a clicker sends
         if (seen && index !== null) follow(layer, index);
       });
       byKeyboard(canvas, layer, (index) => spell(layer, index), (index) => seen && follow(layer, index));

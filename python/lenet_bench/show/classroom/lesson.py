@@ -42,6 +42,8 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
     fastest = {row["family"]: row["name"] for row in apart_last}
     in_story = [row["name"] for row in story(run)]
     backends = [_backend(row, run, listings) | parts.get(row["name"], {}) for row in rows]
+    for one in backends[len(run.rows) :]:
+        one["human"] += " (fewer bits)"
     return {
         "machine": run.label,
         "conditions": conditions(run.result),

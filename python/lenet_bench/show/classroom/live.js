@@ -6,7 +6,7 @@ const REST_MS = 100; // since the last stroke, before anybody is asked
 const POLL_MS = 1000;
 
 /** A table in `root`; `ask` lets every row answer an image, and the newest image wins. */
-export function live(root, { token, weights, onAnswer = () => {} }) {
+export function live(root, { token, weights, names = {}, onAnswer }) {
   const rows = new Map();
   const bodies = { browser: body("browser"), machine: body("machine") };
   const summary = element("p", { class: "live-summary", "aria-live": "polite" });
@@ -22,10 +22,11 @@ export function live(root, { token, weights, onAnswer = () => {} }) {
   let asking = false;
   let request = new AbortController();
 
+  const named = (name) => names[name] ?? name;
   const address = (path) => `${path}?token=${encodeURIComponent(token)}`;
   const row = (name, place) => {
     if (!rows.has(name)) {
-      rows.set(name, line(name));
+      rows.set(name, line(name, named(name)));
       bodies[place].append(rows.get(name).whole);
       bodies[place].hidden = false;
     }
@@ -80,7 +81,7 @@ export function live(root, { token, weights, onAnswer = () => {} }) {
       }
       await answersOf(image, signal, (answer) => mine === newest && take(answer));
       if (mine !== newest) return;
-      summary.textContent = summed(answers);
+      summary.textContent = summed(answers, named);
       if (answers.some((one) => one.error)) setTimeout(() => watch().catch(gone)); // it may be started again
     } catch (error) {
       if (mine === newest) gone(error);
@@ -128,11 +129,11 @@ function body(place) {
 }
 
 /** A row, and what becomes of it. */
-function line(name) {
+function line(name, human) {
   const [digit, time, ratio] = ["live-digit", "time", "live-times"].map((kind) => element("td", { class: kind }));
   const bar = element("div", { class: "live-bar" });
   let us = null; // of its answer
-  const whole = element("tr", { "data-name": name }, element("th", { scope: "row" }, name), digit, time, ratio,
+  const whole = element("tr", { "data-name": name }, element("th", { scope: "row" }, human), digit, time, ratio,
     element("td", { class: "live-scale", "aria-hidden": "true" }, bar));
   const become = (state, reason) => {
     if (whole.dataset.state === state || (state === "ready" && whole.dataset.state in { asked: 1, answered: 1 })) return;
@@ -167,7 +168,7 @@ function compare(rows) {
   for (const one of answered) one.beside(Math.min(...all), Math.max(...all));
 }
 
-function summed(answers) {
+function summed(answers, named) {
   const known = answers.filter((one) => !one.error).sort((one, other) => one.us - other.us);
   if (!known.length) return say("live.none");
   const votes = (digit) => known.filter((one) => one.digit === digit).length;
@@ -175,6 +176,6 @@ function summed(answers) {
   const [fastest, slowest] = [known[0], known.at(-1)];
   return say("live.summary", {
     agree: votes(digit), all: known.length, digit,
-    fastest: fastest.name, least: spelt(fastest.us), slowest: slowest.name, most: spelt(slowest.us),
+    fastest: named(fastest.name), least: spelt(fastest.us), slowest: named(slowest.name), most: spelt(slowest.us),
   });
 }

@@ -111,7 +111,7 @@ async function start() {
   if (data.served) {
     const token = new URLSearchParams(location.search).get("token");
     for (const id of ["live", "live-link"]) $(id).hidden = false;
-    const table = live($("living"), { token, weights: net.weights, onAnswer: track.answered });
+    const table = live($("living"), { token, weights: net.weights, names: data.called, onAnswer: track.answered });
     watchers.push((seen) => (seen ? table.ask(seen.image) : table.forget()));
   }
   const strokes = readStrokes(kept().get("drawing") ?? "");

@@ -50,7 +50,7 @@ export function origin(panel, { layer, index, seen, weights, follow, close, slid
   const value = seen[layer][index];
   const inMap = SHAPES[layer] ? cell(layer, index) : { index };
   const back = layer === "pool1" ? [] : [strongest(layer === "pool2" ? inMaps(found) : found, seen, follow)];
-  const parts = [element("h3", {}, say(`origin.${layer}`, { ...inMap, value: fixed(value) })), ...back];
+  const parts = [element("h3", { tabindex: "-1" }, say(`origin.${layer}`, { ...inMap, value: fixed(value) })), ...back];
   const marks = SHAPES[layer] ? { [layer]: [[...box(layer, inMap.map, inMap.y, inMap.x), "own"]] } : {};
   if (layer === "fc2" || layer === "fc1") {
     parts.push(element("p", {}, say("origin.dense", {
@@ -72,9 +72,10 @@ export function origin(panel, { layer, index, seen, weights, follow, close, slid
     marks[found.from] = Array.from({ length: maps }, (_, map) => box(found.from, map, found.y, found.x, KERNEL));
   }
   const shut = element("button", { type: "button", id: "close", click: close }, say("origin.close"));
-  const focused = panel.contains(document.activeElement) ? document.activeElement.id : "";
+  const focused = panel.contains(document.activeElement) ? document.activeElement : null;
+  panel.setAttribute("aria-busy", moves); // or each place of the window is read aloud
   panel.replaceChildren(shut, ...parts, ...more);
-  if (focused) document.getElementById(focused)?.focus();
+  if (focused) ((focused.id && document.getElementById(focused.id)) || parts[0]).focus();
   return marks;
 }
 

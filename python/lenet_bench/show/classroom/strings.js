@@ -26,7 +26,7 @@ export const strings = {
   first: {
     headline: "To read this digit, one API takes {least} and another {most}: {times} times as long.",
     named: "They are {first} and {last}.",
-    why: "The network is the same, and so is its answer. The difference is software: its kernels, and the layers between you and them.",
+    why: "The network is the same, and so is its answer. The difference is software: its compiled code, and the layers of software between you and that. An API is the set of functions that a program calls.",
     above: "above zero",
     zero: "zero",
     below: "below zero",
@@ -41,6 +41,7 @@ export const strings = {
   network: {
     short: "Draw",
     title: "Draw a digit and watch every layer",
+    keys: "Arrows go from value to value, page keys from map to map, Enter shows where a value comes from.",
     output: "Digit {digit}: {percent}. Show where this comes from.",
     layers: {
       image: "the image: 28 × 28",
@@ -84,7 +85,7 @@ export const strings = {
     slide: "Slide the window",
     stop: "Stop",
     softmax: {
-      title: "The softmax makes shares of the outputs: e to the power of each output, divided by the sum of all ten",
+      title: "The softmax makes shares of the outputs: e to the power of each output, divided by the sum of these ten powers",
       digit: "digit", output: "output", power: "e^output", share: "share",
     },
     place: { fc1: "value {index} of fc1", pool2: "map {map} of pool2, row {y}, column {x}", pool1: "map {map} of pool1, row {y}, column {x}" },
@@ -102,6 +103,7 @@ export const strings = {
     right: "as you guessed",
     was: "you put it in place {place}",
     score: "{right} of {pairs} pairs are in the right order.",
+    none: "This result has fewer than three APIs, so there is no order to guess.",
   },
   race: {
     short: "Race",
@@ -152,10 +154,10 @@ export const strings = {
     about: "is {kind} in {layer}: {time}, {percent} % of the call.",
     calls: "in {layer}, with all that it calls: {time}, {percent} % of the call.",
     file: "{file}, line {line}",
-    keys: "Click a bar to read it, click twice to fill the screen with it, drag to move. After a click the wheel zooms, and so do + and −. A kernel is the compiled code of one layer here.",
+    keys: "Click a bar to read it, click twice to fill the screen with it, drag to move. After a click the wheel zooms, and so do + and −. Here a kernel is the compiled code of one layer, not the 25 weights of a map.",
     recorded: "{name} took {whole} between the recorded calls, and {slow} with its {events} events recorded. What lies between the events has been shortened to that time.",
     shortened: "So have the events themselves, by {percent} %.",
-    sum: "Recorded on {machine} on {measured}, {versions}, in another run than the race's. At most 1,000 bars of a call are kept: the kernels, what surrounds them, and the longest others.",
+    sum: "Recorded on {machine} on {measured}, {versions}, in another run than the race's, whose shares come from other experiments and differ a little. At most 1,000 bars of a call are kept: the kernels, what surrounds them, and the longest others.",
   },
   many: {
     short: "Many images",
@@ -174,7 +176,7 @@ export const strings = {
     chart: "The time of one image by images a call, both logarithmic. A dot is a measurement.",
     sizes: "The network, from the smallest to the largest",
     sizesTitle: "And with a larger network?",
-    sizesHint: "One image a call, on networks that were all measured on {machine}, in runs of their own. Each row is the fastest call of an API, so Keras is another call here than in the race. The bars show how many times as long as the fastest call each takes.",
+    sizesHint: "One image a call, on networks that were all measured on {machine}, in runs of their own. Each row is the fastest of an API's calls that were measured on all of these networks, so it can be another call than in the race. The bars show how many times as long as the fastest call each takes.",
     network: "{network}: {millions} million multiply-adds",
     about: {
       lenet: "digits of 28 × 28, the network of this page", alexnet: "photographs, 2012", googlenet: "photographs, 2014",
@@ -192,7 +194,7 @@ export const strings = {
     short: "Learning",
     title: "How did it learn this?",
     none: "These weights have no history.",
-    how: "It saw the training images {epochs} times, each time turned and shifted a little differently, and moved its weights a little after every {batch} images, so that the right answer became more probable.",
+    how: "It saw the training images {epochs} times, each time turned and shifted a little differently, some of them with ones and sevens that a program drew, and moved its weights a little after every {batch} images, so that the right answer became more probable.",
     chart: "The share of held-out images that it read wrongly, after each of its passes over the training images",
     curve: "The share of {held} held-out images that it read wrongly: {first} after the first pass. The dot is pass {chosen}, whose weights are the ones here.",
     wrong: "Of {images} test images it reads {wrong} wrongly: {percent}. Here they are, with their label, the answer, and its probability.",
@@ -218,6 +220,7 @@ export const strings = {
     place: "My place for its time",
     lines: "My place for its lines",
     time: "Measured",
+    long: "60 minutes only",
     steps: {
       draw: {
         title: "Draw a digit",
@@ -227,12 +230,12 @@ export const strings = {
       follow: {
         title: "Follow an answer back",
         question: "Click the bar of the answer. How many products make one output? How many maps can you switch off before the answer changes?",
-        answer: ["500: one for each value of the layer before it.", "Of the sample no map of conv1 decides alone: the answer changes after 10 to 20 of 20, by their order. Of a drawing that is less certain, one map can decide."],
+        answer: ["500: one for each value of the layer before it.", "Of the sample no map of conv1 decides alone: 10 to 20 of 20 do in a random order, 7 that are chosen well (3, 18, 12, 15, 8, 5, 6). Of other drawings one may."],
       },
       learn: {
         title: "How did it learn this?",
         question: "How often is it wrong, and would you have read those images correctly?",
-        answer: ["Nobody wrote down what a 7 looks like. Its 431,080 weights were moved a little at a time until the answers became right.", "Test images were never used for learning, so they show how it does on what it has not seen."],
+        answer: ["Nobody wrote a rule for what a 7 looks like. Its 431,080 weights were moved a little at a time until the answers became right.", "Test images were never used for learning, so they show how it does on what it has not seen."],
       },
       guess: {
         title: "Guess first",
@@ -247,7 +250,7 @@ export const strings = {
       many: {
         title: "Many images",
         question: "If one call takes 512 images instead of one, who gains most?",
-        answer: ["Who pays most for a call. Its images share what a call costs once. Not all that remains is mathematics: Keras predict takes longer for each of 512 images than predict_on_batch does.", "So a slow call is no slow library: it depends on how much work a call does."],
+        answer: ["Who pays most for a call. Its images share what a call costs once. Not all that remains is mathematics: Keras predict takes longer for each of 512 images than predict_on_batch does, since it runs its graph once for every 32.", "The mathematics of an image can take less time too where there are many: our own kernels, which pay almost nothing for a call, gain as well.", "So a slow call is no slow library: it depends on how much work a call does."],
       },
       open: {
         title: "One call, opened",

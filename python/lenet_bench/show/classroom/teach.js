@@ -94,11 +94,12 @@ export function teach(data) {
   resume();
 }
 
-/** What there is to find, in the figures of the slowest call of the story and of the one before it. */
-function answers(key, { backends, story }) {
-  const [quick, slow] = backends.filter((one) => story.includes(one.name)).slice(-2);
-  const known = strings.teach.steps[key].answer.filter((text) => slow || !text.includes("{"));
-  return known.map((text) => (slow ? filled(text, {
+/** What there is to find, in the figures of the two calls of Keras that it names, where the result has them. */
+function answers(key, { backends }) {
+  const [slow, quick] = ["keras", "keras:predict_on_batch"].map((name) => backends.find((one) => one.name === name));
+  const both = slow && quick;
+  const known = strings.teach.steps[key].answer.filter((text) => both || !text.includes("{"));
+  return known.map((text) => (both ? filled(text, {
     slow: called(slow), slowAll: spelt(1000 * slow.us), slowShare: Number((slow.us / 1e4).toPrecision(2)),
     quick: called(quick), quickAll: spelt(1000 * quick.us),
   }) : text));
@@ -126,7 +127,8 @@ function worksheet(root, data) {
   const heads = ["api", "place", "lines", "time"].map((key) => element("th", { scope: "col" }, say(`teach.${key}`)));
   const asked = STEPS.filter((one) => one.key !== "exit" && !one.served);
   root.append(print, element("p", { class: "name" }, element("b", {}, say("title")), element("span", {}, say("teach.name"))),
-    element("ol", {}, ...asked.map(({ key }) => element("li", {}, say(`teach.steps.${key}.question`),
+    element("ol", {}, ...asked.map(({ key, long }) => element("li", {},
+      element("b", {}, say(`teach.steps.${key}.title`), long ? ` (${say("teach.long")})` : ""), element("br"), say(`teach.steps.${key}.question`),
       key === "guess" ? element("table", {}, element("thead", {}, element("tr", {}, ...heads)),
         element("tbody", {}, ...shuffled.map((one) => element("tr", {}, element("th", { scope: "row" }, called(one)), ...Array.from({ length: 3 }, () => element("td"))))))
         : element("div", { class: "write" })))),
