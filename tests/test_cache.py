@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from lenet_bench import cache
+from lenet_bench.atomic import check_writable, write_file
 from lenet_bench.errors import Unavailable
 from lenet_bench.export import converted
 from lenet_bench.installed import CONVERTER
@@ -170,3 +171,17 @@ def test_a_model_that_another_python_converts_is_kept_apart(monkeypatch):
         monkeypatch.setenv(CONVERTER, elsewhere)
         converted("tflite", "name", ["a source"], "no:one", None)
     assert made_of[0] != made_of[1] != made_of[2]
+
+
+def test_a_link_in_the_place_of_a_file_that_is_being_written_is_not_followed(tmp_path):
+    """In a folder that others may write, as they could plant it."""
+    victim, file = tmp_path / "victim", tmp_path / "out.html"
+    victim.write_text("mine")
+    planted = tmp_path / f".out.html.{os.getpid()}"
+    planted.symlink_to(victim)
+    check_writable(file)
+    planted.symlink_to(victim)
+    write_file(file, b"a page")
+    assert victim.read_text() == "mine"
+    assert file.read_bytes() == b"a page"
+    assert not file.is_symlink()

@@ -67,8 +67,12 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(run, tmp_path):
     assert "Traceback" not in done.errors
 
 
-def test_what_fails_to_install_leaves_nothing(run, home):
-    """Pip is told of an index that is not there."""
+def test_what_fails_to_install_leaves_nothing(run, home, tmp_path_factory, monkeypatch):
+    """Pip is told of an index that is not there. No module of the working directory is run."""
+    here = tmp_path_factory.mktemp("downloads")
+    for name in ("venv.py", "pip.py"):
+        (here / name).write_text("open('ran', 'w')\n")
+    monkeypatch.chdir(here)
     nowhere = {
         "PIP_INDEX_URL": "http://127.0.0.1:9",
         "PIP_RETRIES": "0",
@@ -78,6 +82,7 @@ def test_what_fails_to_install_leaves_nothing(run, home):
     assert done.code == 1
     assert "caffe: the package index does not answer, or has no " in done.errors
     assert list(home.iterdir()) == []
+    assert not (here / "ran").exists()
 
 
 def test_list_names_backends(run, home):

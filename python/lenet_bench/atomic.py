@@ -35,7 +35,8 @@ def write_atomically(
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(path)
     try:
-        with open(temporary, "wb", opener=partial(os.open, mode=mode)) as file:
+        temporary.unlink(missing_ok=True)
+        with open(temporary, "xb", opener=partial(os.open, mode=mode)) as file:
             file.write(content)
             if durable:
                 file.flush()
@@ -65,7 +66,8 @@ def check_writable(path: Path) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(path)
-    temporary.touch()
+    temporary.unlink(missing_ok=True)
+    temporary.touch(exist_ok=False)
     temporary.unlink()
 
 
@@ -75,4 +77,5 @@ def is_stream(path: Path) -> bool:
 
 
 def _temporary(path: Path) -> Path:
+    """To be created anew: in a folder of several users another may have put a link there."""
     return path.with_name(f".{path.name}.{os.getpid()}")

@@ -111,8 +111,9 @@ def _children() -> list[tuple[int, str, int]]:
     return found
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Be the keeper, and in the child what it runs."""
     keep()
-    from lenet_bench.process import serve
+    from .process import serve
 
     serve()

@@ -40,7 +40,11 @@ from . import errors
 _LARGEST_MESSAGE = 1 << 28  # bytes from a child; printed text read as a message seems to be larger
 _TO_DIE_S = 2.0  # from the end of the connection to the end of the process
 _TO_END_S = 20.0  # all that a child started
-_KEEPER = f"{__package__}.keeper"
+#: Without the working directory, from which Python 3.10 would import first.
+_KEEP = (
+    "import sys; sys.path[:] = filter(None, sys.path); "
+    f"from {__package__}.keeper import main; main()"
+)
 _OUTPUT_KEPT = 8 << 10
 _TEMPORARY = "lenet-bench-"  # how the name of our temporary folder begins
 
@@ -89,7 +93,7 @@ class Child:
         to: Any = {"kept": self._output, "shown": _stderr(), "dropped": subprocess.DEVNULL}[printed]
         self._out_of_memory_kills = _out_of_memory_kills()
         self._connection, theirs = Pipe()
-        command = [python, "-u", "-X", "faulthandler", "-m", _KEEPER]
+        command = [python, "-u", "-X", "faulthandler", "-c", _KEEP]
         self._keeper, keepers = socket.socketpair()
         self.started_ns = time.monotonic_ns()
         with theirs, keepers:
@@ -99,7 +103,7 @@ class Child:
                     env={
                         **os.environ,
                         "TMPDIR": _temporary_folder(),
-                        "PYTHONSAFEPATH": "1",  # no module from the working directory
+                        "PYTHONSAFEPATH": "1",  # from 3.11 on, of the processes that it starts too
                         **(variables or {}),
                     },
                     stdin=keepers.fileno(),
@@ -228,6 +232,9 @@ class Child:
             timer.start()
         try:
             yield
+            timer.cancel()
+            if late.is_set():  # the next message would not come
+                self._fail(timeout_s)
         except HungUp:
             if late.is_set():
                 self._fail(timeout_s)
@@ -244,8 +251,10 @@ class Child:
         try:
             code = self._process.wait(_TO_DIE_S)
         except subprocess.TimeoutExpired:
-            self.end()
-            return Died("dead", "closed its connection to lenet-bench but is still running")
+            if _runs(self.pid):
+                self.end()
+                return Died("dead", "closed its connection to lenet-bench but is still running")
+            code = self._process.wait()  # only its keeper is late
         self.end()
         code = code if self._code is None else self._code
         if code >= 0:
@@ -400,6 +409,15 @@ def _stderr() -> Any:
         return sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):
         return subprocess.DEVNULL
+
+
+def _runs(pid: int) -> bool:
+    """Whether it has not ended, as far as this system says."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return not Path("/proc/self/stat").exists()
+    return stat.rpartition(") ")[2][:1] not in ("Z", "X")
 
 
 def _out_of_memory_kills() -> int:

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from lenet_bench._images import explain
+from lenet_bench.registry import find, names
 from networks import random_weights
 
-NATIVE = ("fused", "fused:int16", "onednn", "openblas")
+NATIVE = [name for name in names(device="cpu") if find(name)[0].native]
 
 
 @pytest.fixture(scope="module", params=NATIVE)

@@ -34,7 +34,7 @@ def share(
 
     The file holds the machine, the versions, the settings and the times;
     no folder, no user, no host, and no output of any program. With --keep, results of any kind are
-    written in the same form, unasked and unchecked: a hundredth of the size, and every figure.
+    written as small, for your own archive: unasked, unchecked, and with texts as they are.
 
     $ lenet-bench share mine.jsonl
     $ lenet-bench share mine.jsonl --print | less               every byte of it

@@ -147,6 +147,7 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
         "outputs": [value.name for value in graph.output],
         "coarse": _coarsest(graph),
         "open": opened,
+        "data": _data_of(file),
     }
     return kinds, known
 
@@ -189,14 +190,19 @@ def _weights(graph: Any) -> list[Any]:
 
 def _missing_data(file: Path) -> str | None:
     """A file of its weights that is named in it and does not exist."""
+    with suppress(Exception):
+        missing = (name for name in _data_of(file) if not (file.parent / name).exists())
+        return next((printable(name)[:_LONGEST_NAME] for name in missing), None)
+    return None
+
+
+def _data_of(file: Path) -> list[str]:
+    """The files beside it that its weights are in, by name."""
     import onnx
 
-    with suppress(Exception):
-        for tensor in onnx.load(file, "protobuf", load_external_data=False).graph.initializer:
-            for entry in tensor.external_data:
-                if entry.key == "location" and not (file.parent / entry.value).exists():
-                    return printable(entry.value)[:_LONGEST_NAME]
-    return None
+    tensors = onnx.load(file, "protobuf", load_external_data=False).graph.initializer
+    entries = (entry for tensor in tensors for entry in tensor.external_data)
+    return sorted({entry.value for entry in entries if entry.key == "location"})
 
 
 def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:

@@ -28,11 +28,13 @@ _IN_PATHS = re.compile(r"[~/\\]")
 _SPELLINGS = str.maketrans(
     "\u2044\u2215\u29f8\uff0f\u2216\u29f5\ufe68\uff3c\uff5e", "////\\\\\\\\~"
 )
-#: A host and its port, but no line of a source file.
+#: A host and its port, but no line of a source file; or a host, or a mail address, that is said to
+#: be one. A number such as 10.3.2.106 alone may be a version.
 _LINE_OF = "".join(rf"(?<!\.{one})" for one in ("c", "cc", "cpp", "cu", "h", "hpp", "py", "rs"))
 _ADDRESS = re.compile(
-    rf"(?<![\w.:-])(?:[a-zA-Z][\w.-]*{_LINE_OF}|\d+(?:\.\d+){{3}}|\[[\da-fA-F:]+\])"
-    r":\d{4,5}(?![\w.:])"
+    rf"(?<![\w.:-])(?:[a-zA-Z][\w.-]*{_LINE_OF}|\[[\da-fA-F:]+\]):\d{{4,5}}(?![\w.:])"
+    r"|(?<![\w.])\d+(?:\.\d+){3}:\d{2,5}(?![\w.:])|(?<=\bto )\d+(?:\.\d+){3}(?![\w.])"
+    r"|(?<=\bhost[:=] )[\w.-]+|(?<=\bhost=['\"])[\w.-]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 )
 _LIBRARY = re.compile(r"[\w.+-]+\.(?:so|py|dylib|dll)(?![\w~])(?:\.\d+)*")
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w+-]*")

@@ -4,7 +4,7 @@ An answer is a list of outputs, each of any type and shape.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from errno import ENOENT
@@ -240,6 +240,8 @@ class ModelFile(OwnModel):
                 run.tell(f"asking {arbiter.REFERENCE} about {self.path.name}")
                 with suppress(LenetBenchError):
                     reference = self.ask(child, seconds, {"answer": True})
+        if read.get("data"):
+            sha256 = sha256_of_all(self.path.parent, (self.path.name, *read["data"]))
         subject = replace(
             self,
             sha256=sha256,
@@ -352,6 +354,12 @@ def _chosen(in_file: str) -> str:
     """A note on sizes other than the first that the file leaves open."""
     is_open = "?" in in_file.partition("x")[2]
     return printable(f" ({in_file} in the file: --shape gives other sizes)") if is_open else ""
+
+
+def sha256_of_all(folder: Path, names: Iterable[str]) -> str:
+    """Of several files, with their names."""
+    each = "".join(f"{name} {sha256_of(folder / name)}\n" for name in names)
+    return hashlib.sha256(each.encode()).hexdigest()
 
 
 def sha256_of(file: Path) -> str:

@@ -1,6 +1,5 @@
 """A SavedModel of TensorFlow's: a folder."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from ..models.reader import Read, Sizes, agreed, check_memory, spelled
 from ..registry import Network, find
 from ..weights import Weights
 from .framework_model import Array, FrameworkModel, Inputs, Placing, as_list, to_openvino
-from .model import sha256_of
+from .model import sha256_of_all
 
 _SERVING = "serving_default"
 
@@ -32,8 +31,7 @@ class SavedModel(FrameworkModel):
 
     def checksum(self) -> str:
         files = sorted(path for path in self.path.rglob("*") if path.is_file())
-        each = "".join(f"{path.relative_to(self.path)} {sha256_of(path)}\n" for path in files)
-        return hashlib.sha256(each.encode()).hexdigest()
+        return sha256_of_all(self.path, (str(path.relative_to(self.path)) for path in files))
 
     def load(self) -> Any:
         """Its signature."""

@@ -126,10 +126,11 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
     remove(name)
     size = f" ({environment.gigabytes:g} GB)" if environment.gigabytes else ""
     progress(f"{name}: {environment.summary}{size}")
-    install = [str(environment.interpreter), "-m", "pip", "--disable-pip-version-check", "install"]
+    pip = [str(environment.interpreter), "-I", "-m", "pip"]  # none of the working directory
+    install = [*pip, "--disable-pip-version-check", "install"]
     pins = environment.folder / "requirements.txt"
     try:
-        _run([_python_for(environment), "-m", "venv", str(environment.folder)])
+        _run([_python_for(environment), "-I", "-m", "venv", str(environment.folder)])
         if environment.first:
             progress(f"{name}: first {', '.join(environment.first)}")
             _run([*install, *environment.first])
