@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,11 @@ if "LENET_BENCH_TEST_ENVIRONMENTS" not in os.environ:
     os.environ["LENET_BENCH_ENVIRONMENTS"] = os.devnull
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+with suppress(ImportError):  # the machine with a GPU does without
+    from hypothesis import settings
+
+    settings.register_profile("same", derandomize=True)  # for new ones --hypothesis-profile=default
+    settings.load_profile("same")
 
 
 def environment(**changes):

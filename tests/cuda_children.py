@@ -157,7 +157,7 @@ def ask(double, tmp_path_factory):
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(own)}
         fixed = {"LENET_BENCH_CUDA_LIBRARIES": str(double), "XDG_CACHE_HOME": cache}
         script = f"major = {built_major()}\n{PRELUDE}\n{code}"
-        done = python(script, env={**inherited, **fixed, **environment}, timeout=300)
+        done = python(script, env={**inherited, **fixed, **environment}, timeout=900)
         lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
         return json.loads(lines[-1].removeprefix("ANSWER "))
 

@@ -1,6 +1,7 @@
 """Throughput by batch, and calls with cold caches."""
 
 import json
+from statistics import median
 
 import pytest
 import scratch_backends as scratch
@@ -80,6 +81,6 @@ def test_a_run_with_cold_caches_says_so(command, tmp_path, capsys):
     result = read_result(tmp_path / "r.jsonl")
     assert digest(result)["cold_mb"] == COLD_MB
     (block,) = result.backends[0].blocks
-    assert block.wall_ns > 2 * sum(block.samples_ns), "the pass is not in the times"
+    assert block.wall_ns / block.made > 2 * median(block.samples_ns), "the pass is not in the times"
     assert block.cpu_ns < block.wall_ns / 2, "nor in what the calls used of the CPU"
     assert block.threads_running == 1

@@ -214,7 +214,7 @@ def test_a_reader_that_leaves_is_no_error(picture):
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(60) == 0
+        assert process.wait(180) == 0
 
 
 def started(*arguments):
@@ -232,7 +232,7 @@ def test_ctrl_c_ends_quietly_with_130(picture):
         process.stdout.readline()
         wait_for(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert process.wait(180) == 130
         assert process.stderr.read().strip() == b""
 
 

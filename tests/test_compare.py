@@ -179,9 +179,9 @@ def test_the_order_differs_from_round_to_round(zoo_file):
 @pytest.mark.slow
 def test_a_backend_that_hangs_costs_its_row():
     hanging = (scratch.Hangs, scratch.HangsWhenStarted)
-    result = measured(scratch.Honest, *hanging, rounds=2, timeout_s=8)
+    result = measured(scratch.Honest, *hanging, rounds=2, timeout_s=30)
     assert [row.status for row in result.backends] == ["ok", "timeout", "timeout"]
-    assert "within 8 s" in result.backend("Hangs").reason
+    assert "within 30 s" in result.backend("Hangs").reason
     assert len(result.backend("Honest").blocks) == 2
 
 
@@ -234,7 +234,7 @@ def test_rounds_of_the_empty_backend_alone_do_not_fill_the_budget():
 
 @pytest.mark.slow
 def test_what_was_timed_before_the_budget_ended_is_kept():
-    (row,) = measured(scratch.HangsInABatch, budget_s=15, rounds=1, batches=(8,)).backends
+    (row,) = measured(scratch.HangsInABatch, budget_s=40, rounds=1, batches=(8,)).backends
     assert (row.status, len(row.blocks)) == ("ok", 1)
     assert (row.batches, row.batch_refusals) == ((), {})
 
@@ -247,7 +247,7 @@ def test_a_run_may_be_made_from_any_thread():
 
     thread = threading.Thread(target=work)
     thread.start()
-    thread.join(60)
+    thread.join(600)
     assert found[0].rounds == 2
     assert found[0].backends[0].status == "ok"
 

@@ -53,7 +53,7 @@ def used(code, *arguments, packages="", **variables):
     """The files that a process of its own says; these packages go before ours."""
     paths = filter(None, (str(packages), os.environ.get("PYTHONPATH")))
     own = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **variables}
-    done = python(code, *arguments, env=own, timeout=120)
+    done = python(code, *arguments, env=own, timeout=600)
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -76,11 +76,12 @@ class Fleet:
 
     def add_over_ssh(self, name, forced=None, **extras):
         """A host: an sshd with a home and a folder for temporary files of its own."""
-        root, port = self.folder / name, free_port()
+        root = self.folder / name
         (root / "tmp").mkdir(parents=True)
         for key in ("host_key", "key"):
             ran("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", root / key)
         (root / "key.pub").rename(root / "authorized_keys")
+        port = free_port()
         settings = [
             *("ListenAddress 127.0.0.1", f"Port {port}", f"HostKey {root}/host_key"),
             *(f"AuthorizedKeysFile {root}/authorized_keys", "StrictModes no", "UsePAM no"),
@@ -93,6 +94,7 @@ class Fleet:
         started = [SSHD, "-D", "-e", "-f", root / "sshd_config"]
         with (root / "sshd.log").open("wb") as log:
             self.sshds.append(subprocess.Popen(started, stderr=log, start_new_session=True))
+        wait_for(lambda: listens(port))
         self.add(name, "ssh", reached_by(root, port), **extras)
         return root
 
@@ -135,6 +137,11 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def reached_by(root, port):

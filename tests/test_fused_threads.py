@@ -59,7 +59,7 @@ def test_a_dropped_network_takes_its_threads_with_it():
     answers(net)
     assert len(tasks() - before) == 2
     del net
-    assert tasks() <= before
+    wait_for(lambda: tasks() <= before)  # a joined thread is listed until the kernel let it go
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -89,6 +89,6 @@ def test_ctrl_c_ends_a_program_that_infers_with_helpers():
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         child.send_signal(signal.SIGINT)
-        _, error = child.communicate(timeout=60)
+        _, error = child.communicate(timeout=180)
     assert "KeyboardInterrupt" in error
     assert child.returncode == -signal.SIGINT

@@ -142,7 +142,7 @@ print(json.dumps(found))
 def distances(backend, *names):
     row, _ = find(backend)
     here = environment(**variables(row, 1, hide_output=True))
-    done = ran(interpreter(row), "-c", DISTANCES, backend, *names, env=here, timeout=600)
+    done = ran(interpreter(row), "-c", DISTANCES, backend, *names, env=here, timeout=1800)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     if "" in found:
         pytest.skip(found[""])

@@ -10,7 +10,7 @@ from lenet_bench.results.statistics import FEWEST_STARTS
 
 ELSEWHERE = 0.5  # of the delay: how far another part may move
 LOOSE = 0.02  # of the delay: a clock is read before and after it
-TRIES = 3  # whole runs: a busy machine may move a part as much as a delay does
+TRIES = 8  # whole runs: a busy machine may move a part as much as a delay does
 
 #: Where each toy has its delay, and how often in a call. One that comes after a network is in the
 #: part that has it, and is said to be of that kind beside the parts.

@@ -13,7 +13,7 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
@@ -74,8 +74,9 @@ def own_folder(kind: str) -> Path:
                 f"with: chmod go-w {shlex.quote(str(place))}"
             )
     for old in folder.glob(f"{_UNFINISHED}*"):  # of a killed process
-        if time.time() - old.lstat().st_mtime > _UNFINISHED_S:
-            shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # or of one that has just finished it
+            if time.time() - old.lstat().st_mtime > _UNFINISHED_S:
+                shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink()
     return folder
 
 
@@ -104,7 +105,7 @@ def find(kind: str, name: str, suffix: str = "") -> Path | None:
     for path in sorted(own_folder(kind).glob(f"{name}-{'?' * 64}{suffix}")):
         if _is_ours(path) and path == _place(path.parent, name, path.read_bytes(), suffix):
             return path
-        path.unlink()
+        path.unlink(missing_ok=True)
     return None
 
 
