@@ -108,12 +108,13 @@ def test_what_is_shared_gives_the_same_figures(file, result):
 
 
 def test_calls_a_second_are_printed_by_callers(tmp_path, capsys):
-    words = ["compare", "numpy", "fused", "--callers", "1,2", "--rounds", "1"]
+    words = ["compare", "numpy", "fused", "--callers", "2", "--rounds", "1"]
     assert run_here([*words, "-o", str(tmp_path / "r.jsonl")]) == 0
     _, _, table = capsys.readouterr().out.partition("of several callers")
     assert "one for all" in table
     assert "one each" in table
     assert "GIL held" in table
+    assert " 1 caller " in table, "which is measured too"
     assert run_here([*words, "-o", str(tmp_path / "r.jsonl"), "--json"]) == 0
     rows = {one["name"]: one for one in json.loads(capsys.readouterr().out)["backends"]}
     assert {one["way"] for one in rows["numpy"]["callers"]} == {"one", "each"}

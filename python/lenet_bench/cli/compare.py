@@ -56,7 +56,8 @@ def _batch_sizes(text: str) -> tuple[int, ...]:
 
 
 def _numbers_of_callers(text: str) -> tuple[int, ...]:
-    return _numbers(text, "numbers", 256, "1,2,4")
+    """With one caller, over which the others gain."""
+    return tuple(sorted({1, *_numbers(text, "numbers", 256, "1,2,4")}))
 
 
 def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
