@@ -36,8 +36,8 @@ def ratio(value: float | None) -> str:
 
 
 def about(value: float) -> str:
-    """Two digits of a ratio: 1.1, 29, 1,700."""
-    return f"{float(f'{value:.2g}'):,g}"
+    """A ratio in short: 1.04, 29, 1,700."""
+    return ratio(value) if value < 10 else f"{float(f'{value:.2g}'):,g}"
 
 
 def interval(low: float | None, high: float | None) -> str:

@@ -84,22 +84,22 @@ def in_terminal(
     kept = fitting([columns[0], *backends, *columns[1:]], screen.columns)
     yield from table(screen, kept)
     yield ""
-    yield from screen.wrap(f"{_count(machines)}; median time of one image; {FEW}", "dim")
+    yield from screen.wrap(f"{count(machines)}; median time of one image; {FEW}", "dim")
     if left := set(names) - {column.title for column in kept}:
         instead = "choose some with -b, widen the terminal, or give -o machines.html or --json"
         yield from screen.wrap(f"no room for {counted(len(left), 'backend')}: {instead}", "dim")
 
 
-def _count(machines: Sequence[MeasuredMachine]) -> str:
+def count(machines: Sequence[MeasuredMachine]) -> str:
     """How many machines there are, as far as their results tell."""
     different: list[object] = []
     for machine in machines:
         if (known := (machine.hardware, machine.gpu)) not in different:
             different.append(known)
-    count = counted(len(different), "machine")
+    said = counted(len(different), "machine")
     if len(different) == len(machines):
-        return count
-    return f"{len(machines):,} results of {count}, where equal ones count once"
+        return said
+    return f"{len(machines):,} results of {said}, where equal ones count once"
 
 
 def as_json(machines: Sequence[MeasuredMachine], refused: Sequence[str]) -> dict[str, Any]:

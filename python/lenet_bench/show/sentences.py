@@ -60,10 +60,11 @@ def conditions(result: Result) -> str:
     busy = f" beside {counted(rules.beside, 'busy program')}" if rules.beside else ""
     unit = "core" if rules.quota == 1 else "cores"
     quota = f" with a quota of {rules.quota:g} {unit}" if rules.quota else ""
+    gpu = next((f" with {row.gpu.name}" for row in timed(result) if row.gpu), "")
     each = ", every backend in a new process each time" if anew else ""
     return (
         f"{_network(rules)}{pause}{warm}{cold}; "
-        f"{threads(result)}{busy}{quota} on core {cores} of {processor(result.machine)}; "
+        f"{threads(result)}{busy}{quota} on core {cores} of {processor(result.machine)}{gpu}; "
         f"{rounds}{each}{_starts(result)}, in {result.elapsed_s:.0f} s"
     )
 

@@ -83,7 +83,7 @@ def code() -> Figure:
             about="datum.name + ': ' + datum.lines_of_code + ' lines, ' + datum.time",
         ),
     ]
-    stairs = {"type": "line", "interpolate": "step-after", "color": vega.colour("rule")}
+    stairs = {"type": "line", "interpolate": "step-after", "color": vega.colour("soft")}
     dot = {"type": "point", "size": 90}
     dots = vega.layer(dot, color=vega.family(), description={"field": "about"})
     x = vega.logarithmic("lines_of_code", "x", "lines of code", "format(datum.value, 'd')")

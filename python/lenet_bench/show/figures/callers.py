@@ -8,7 +8,7 @@ from .records import Record
 
 _HOW = (
     "Calls a second of all callers by the number of callers, both logarithmic. Each backend in its "
-    "faster way: one network for all callers, or one each. Point at a dot for its name."
+    "faster way (networks: {ways}). Point at a dot for its name."
 )
 _HEIGHT, _BETWEEN = 360, 19  # pixels: the figure, and two names
 
@@ -21,7 +21,8 @@ def callers(found: Sequence[Record]) -> list[Figure]:
     dots = [dot for row in best.values() for dot in _dots(row)]
     if not dots:
         return []
-    return [Figure("callers", "Callers", "What do several callers get?", _HOW, _spec(dots))]
+    how = _HOW.format(ways=" or ".join(dict.fromkeys(row["networks"] for row in found)))
+    return [Figure("callers", "Callers", "What do several callers get?", how, _spec(dots))]
 
 
 def _dots(row: Record) -> list[Record]:

@@ -43,8 +43,8 @@ def story(run: Run) -> list[Record]:
         fastest = {row["family"]: row for row in reversed(run.rows)}.values()
         picked = {row["name"]: row for row in (*fastest, run.rows[-1])}
     ranked = sorted(picked.items(), key=lambda one: float(one[1]["p50_us"]))
-    first_us = ranked[0][1]["p50_us"] if has_verdicts(run) else None
-    return [_labelled(row, label, first_us) for label, row in ranked]
+    first = ranked[0][1] if has_verdicts(run) else None
+    return [_labelled(run, row, label, first) for label, row in ranked]
 
 
 def _layers(rows: Sequence[Record], device: str) -> dict[str, Record]:
@@ -57,10 +57,10 @@ def _layers(rows: Sequence[Record], device: str) -> dict[str, Record]:
     return picked
 
 
-def _labelled(row: Record, label: str, first_us: float | None) -> Record:
+def _labelled(run: Run, row: Record, label: str, first: Record | None) -> Record:
     text = time = units.time(row["p50_us"])
-    if first_us and row["p50_us"] > first_us:
-        text += f", {units.about(row['p50_us'] / first_us)} times"
+    if first and row is not first:
+        text += f", {units.about(_ratio(run, row, first).value)} times"
     keep = {key: row[key] for key in ("name", "family", "p50_us", "lines_of_code")}
     return keep | {"label": label, "time": time, "text": text, "about": f"{row['name']}: {text}"}
 
@@ -81,7 +81,7 @@ def title(run: Run) -> str:
 
 
 def times_longer(run: Run, slow: Record, fast: Record) -> str:
-    """How many times as long one call takes as another, in two digits, with its interval."""
+    """How many times as long one call takes as another, in short, with its interval."""
     found = _ratio(run, slow, fast)
     times = f"{units.about(found.value)} times"
     if found.interval is None:
@@ -91,7 +91,8 @@ def times_longer(run: Run, slow: Record, fast: Record) -> str:
 
 def _ratio(run: Run, slow: Record, fast: Record) -> Ratio:
     starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends}
-    return paired_ratio(starts[slow["name"]], starts[fast["name"]])
+    confidence = run.result.rules.confidence
+    return paired_ratio(starts[slow["name"]], starts[fast["name"]], confidence)
 
 
 def _avoidable(run: Run, slow: Record, fast: Record) -> str | None:
@@ -120,7 +121,8 @@ def conclusions(run: Run) -> Iterator[str]:
     if first["starts"] >= FEWEST_STARTS and not within_s:
         fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} an {run.taken}"
         ties = ", ".join(_ties(run))
-        yield f"{fastest}; {ties} cannot be told apart from it." if ties else f"{fastest}."
+        margin = units.percent(run.result.rules.margin)
+        yield f"{fastest}; {ties} may be within {margin} of it." if ties else f"{fastest}."
     if not (run.result.rules.placed.format or ".").startswith("."):  # it is a framework's model
         yield from _replaced(run)
         return
@@ -198,6 +200,6 @@ def _ties(run: Run) -> Iterator[str]:
     starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends if one.blocks}
     fastest, rules = starts[run.rows[0]["name"]], run.result.rules
     for row in run.rows[1:]:
-        found = paired_ratio(starts[row["name"]], fastest).interval
+        found = paired_ratio(starts[row["name"]], fastest, rules.confidence).interval
         if found is None or found.low <= 1 + rules.margin:
             yield row["name"]

@@ -32,7 +32,7 @@ function switchThemes(button) {
 // Cells that hold nothing come last, whichever way the rest is sorted.
 function sortRows(body, column, direction, value) {
   const key = (row) => value(row, column);
-  const compare = (a, b) => (isNaN(a) || isNaN(b) ? a.localeCompare(b, "en") : a - b);
+  const compare = (a, b) => (isNaN(a) || isNaN(b) ? a.localeCompare(b, "en", { numeric: true }) : a - b);
   const rows = [...body.rows].sort((one, other) => {
     const [a, b] = [key(one), key(other)];
     return a === "" || b === "" ? (a === "") - (b === "") : direction * compare(a, b);

@@ -47,6 +47,7 @@ function spellColumns() {
 
 function showUnits() {
   const to = $("unit").value;
+  for (const head of table.tHead.rows[0].cells) head.removeAttribute("aria-sort"); // of the other unit
   spelt.clear();
   spellColumns();
   const unit = to === "" ? "Median time of one image" : `Median, divided by ${names[to]}'s there`;
@@ -79,7 +80,7 @@ function showColumns() {
 const records = new Map(rows.map((one) => [one.row, one]));
 function sortedBy(row, column) {
   const one = records.get(row);
-  if (column < about) return one.about[column];
+  if (column < about) return one.about[column] === "-" ? "" : one.about[column];
   const found = value(one, column - about);
   return isNaN(found) ? "" : found;
 }

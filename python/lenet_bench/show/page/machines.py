@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ...questions.machines import MeasuredMachine
 from ...texts import printable
-from ..machines import ABOUT, FEW, about, columns, spelt
+from ..machines import ABOUT, FEW, about, columns, count, spelt
 from .frame import environment, policy, script, stylesheet
 
 
@@ -26,6 +26,7 @@ def page(machines: Sequence[MeasuredMachine]) -> str:
             best=len(best),
             rows=rows,
             few=FEW,
+            count=count(machines),
             choices=[
                 (title, place, sorted({cells[place] for cells, _ in rows}))
                 for place, title in enumerate(ABOUT)
