@@ -41,7 +41,8 @@ def callers(folder: Path) -> Iterator[str]:
     rows = []
     for name, row in best.items():
         rates = (count(row["rates"].get(number)) for number in numbers)
-        of_processes = (gained(vars(one)) for one in apart[name] if one.number > 1)
+        each = {one.number: gained(vars(one)) for one in apart.get(name, ())}
+        of_processes = (each.get(number, NONE) for number in numbers[1:])
         held = percent(row["gil_share"], places=0)
         rows.append((name, held, *rates, gained(row), row["networks"], *of_processes))
     yield from markdown(titles, rows, ("backend", "networks"))
@@ -79,6 +80,8 @@ def withoutgil(folder: Path) -> Iterator[str]:
 
 def gained(row: Record) -> str:
     """1.50 (1.44-1.61)."""
+    if row.get("gain") is None:
+        return NONE
     return f"{ratio(row['gain'])} ({interval(row['gain_low'], row['gain_high'])})"
 
 

@@ -99,12 +99,24 @@ def with_many_inputs(file):
     return saved(file, [node], {**dict.fromkeys(names, (FLOAT, [1])), "y": None})
 
 
-def test_weights_in_a_file_beside_the_model_are_in_its_checksum(tmp_path):
+def of_a_constant(file, **more):
+    """The same, with its weights in an attribute."""
+    value = onnx.numpy_helper.from_array(np.ones((8, 8), np.float32))
+    nodes = [
+        onnx.helper.make_node("Constant", [], ["w"], value=value),
+        onnx.helper.make_node("MatMul", ["x", "w"], ["y"]),
+    ]
+    form = {"x": (FLOAT, ["rows", 8]), "y": None}
+    return saved(file, nodes, form, convert_attribute=True, **more)
+
+
+@pytest.mark.parametrize("make", [product, of_a_constant])
+def test_weights_in_a_file_beside_the_model_are_in_its_checksum(tmp_path, make):
     labels = set()
     for seed in (0, 1, 1):
         file, data = tmp_path / "mine.onnx", tmp_path / "weights.bin"
         data.unlink(missing_ok=True)
-        product(file, save_as_external_data=True, location=data.name, size_threshold=0)
+        make(file, save_as_external_data=True, location=data.name, size_threshold=0)
         values = np.random.default_rng(seed).random(data.stat().st_size // 4, np.float32)
         data.write_bytes(values.tobytes())
         made = compare(CompareOptions(("onnxruntime",), rounds=1, subject=ModelFile(str(file))))

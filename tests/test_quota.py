@@ -82,10 +82,10 @@ def test_what_a_killed_run_left_is_removed():
     assert not left.exists()
 
 
-def test_a_quota_of_each_process_is_none_of_several(capsys):
-    words = ("--callers", "1,2", "--callers-in", "processes", "--quota", "1")
-    assert run_here(["compare", "numpy", *words]) == 2
-    assert "leave out --callers-in processes" in capsys.readouterr().err
+@pytest.mark.parametrize("words", [("--callers", "1,2"), ("--batch", "8")])
+def test_a_quota_is_for_single_calls(words, capsys):
+    assert run_here(["compare", "numpy", *words, "--quota", "1"]) == 2
+    assert "leave out --callers and --batch" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("asked", ["0", "-1", "two", "999"])

@@ -248,14 +248,15 @@ class Child:
 
     def _death(self) -> Died:
         """How it died, as half a sentence."""
-        try:
-            code = self._process.wait(_TO_DIE_S)
-        except subprocess.TimeoutExpired:
-            if _runs(self.pid):
-                self.end()
-                return Died("dead", "closed its connection to lenet-bench but is still running")
-            code = self._process.wait()  # only its keeper is late
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_TO_DIE_S)
+        if self._process.poll() is None and not _runs(self.pid):  # only its keeper is late
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_TO_END_S)
+        code = self._process.poll()
         self.end()
+        if code is None:
+            return Died("dead", "closed its connection to lenet-bench but is still running")
         code = code if self._code is None else self._code
         if code >= 0:
             said = [line.strip() for line in self.output().splitlines() if line.strip()][-1:]

@@ -19,7 +19,7 @@ from onnx.tools.update_model_dims import update_inputs_outputs_dims
 
 from . import Infer
 
-IMPORT = [sys.executable, "-m", "iree.compiler.tools.import_onnx"]
+IMPORT = [sys.executable, "-I", "-m", "iree.compiler.tools.import_onnx"]
 FOR_THIS_CPU = ["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"]
 AS_TILED_PRODUCTS = ["--iree-global-opt-use-im2col-for-convs", "--iree-opt-data-tiling"]
 FROM_ONNX = {"input_type": "onnx", "target_backends": ["llvm-cpu"]}

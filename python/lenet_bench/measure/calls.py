@@ -166,11 +166,11 @@ def time_calls(
     keep_at = 1 + int(gap * next(draws))
     number = 0
     most = most or sys.maxsize
-    slices = _Slices(undisturbed_ns, gaps=bool(before))
+    slices = _Slices(undisturbed_ns, gaps=bool(before)) if in_slices else None
     sliced = dropped = 0
     wanted = int(seconds * 1e9)
     began = stop = now()
-    wanted_end, slice_ends = began + wanted, began + slices.length_ns
+    wanted_end, slice_ends = began + wanted, began + (slices.length_ns if slices else 0)
     end = began + patience * wanted
     while len(samples) < most and (stop < end or len(samples) < fewest):
         image = inputs[number]
@@ -190,7 +190,7 @@ def time_calls(
         number += 1
         if number == len(inputs):
             number = 0
-        if in_slices and (before or stop >= slice_ends):
+        if slices and (before or stop >= slice_ends):
             late = stop > wanted_end and sliced >= fewest
             if not slices.end(len(samples) - sliced, drop=late):
                 dropped += len(samples) - sliced
@@ -199,10 +199,11 @@ def time_calls(
             slice_ends = now() + slices.length_ns
             if slices.quiet_ns >= wanted:
                 end = stop
-    if in_slices and len(samples) > sliced:
+    if slices and len(samples) > sliced:
         slices.end(len(samples) - sliced)
     checked = [*answers.items(), *chain.from_iterable(kept)]
-    return Calls(samples, slices.kept, len(samples) + dropped, checked, began, stop - began)
+    kept_slices = slices.kept if slices else []
+    return Calls(samples, kept_slices, len(samples) + dropped, checked, began, stop - began)
 
 
 def _to_check(answer: Any) -> list[Any]:

@@ -189,11 +189,8 @@ class CompareOptions:
                 "--cold and --beside"
             )
         if self.quota:
-            if self.callers_in == "processes" and self.callers:
-                raise Misuse(
-                    "--quota is each process's own, so callers in processes would have one each: "
-                    "leave out --callers-in processes"
-                )
+            if self.callers or self.batches:
+                raise Misuse("--quota is for single calls: leave out --callers and --batch")
             Quota(self.quota).close()  # whether it can be made here
 
 

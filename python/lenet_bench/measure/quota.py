@@ -14,6 +14,7 @@ _ROOT = Path("/sys/fs/cgroup")
 _PREFIX = "lenet-bench-"
 _PERIOD_US = 100_000  # containers' default
 _TO_END_S = 2.0
+_OLD_NS = 60_000_000_000
 _REFUSED = "--quota needs a control group with the CPU controller, which could not be made here"
 _HELP = {
     errno.EINVAL: "a group above, as a container's, may have less; ask for less, or set it there",
@@ -79,11 +80,11 @@ class Quota:
 
 
 def _remove_orphans(parent: Path) -> None:
-    """Remove the groups of runs that were killed."""
+    """Remove the groups of runs that were killed; one that begins elsewhere may look so."""
     for group in parent.glob(f"{_PREFIX}*"):
-        pid = group.name.removeprefix(_PREFIX).partition("-")[0]
-        if not Path("/proc", pid).exists():
-            with suppress(OSError):
+        pid, _, made_ns = group.name.removeprefix(_PREFIX).partition("-")
+        with suppress(OSError, ValueError):
+            if not Path("/proc", pid).exists() and time.monotonic_ns() - int(made_ns) > _OLD_NS:
                 group.rmdir()
 
 

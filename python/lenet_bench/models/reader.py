@@ -199,8 +199,9 @@ def _missing_data(file: Path) -> str | None:
 def _data_of(file: Path) -> list[str]:
     """The files beside it that its weights are in, by name."""
     import onnx
+    from onnx.external_data_helper import _get_all_tensors
 
-    tensors = onnx.load(file, "protobuf", load_external_data=False).graph.initializer
+    tensors = _get_all_tensors(onnx.load(file, "protobuf", load_external_data=False))
     entries = (entry for tensor in tensors for entry in tensor.external_data)
     return sorted({entry.value for entry in entries if entry.key == "location"})
 

@@ -204,8 +204,8 @@ def _measured(
     starts = start_medians_us(row.blocks)
     if baseline is None:
         return np.array(list(starts.values())), median_us
-    near = baseline == result.baseline
-    bases = row.beside_us if near else start_medians_us(result.backend(baseline).blocks)
+    near = row.beside_us if baseline == result.baseline else {}
+    bases = near or start_medians_us(result.backend(baseline).blocks)
     ratios = np.array([starts[number] / bases[number] for number in starts if number in bases])
     return ratios, paired_ratio(starts, bases).value
 

@@ -30,11 +30,15 @@ _SPELLINGS = str.maketrans(
 )
 #: A host and its port, but no line of a source file; or a host, or a mail address, that is said to
 #: be one. A number such as 10.3.2.106 alone may be a version.
-_LINE_OF = "".join(rf"(?<!\.{one})" for one in ("c", "cc", "cpp", "cu", "h", "hpp", "py", "rs"))
+_LINE_OF = "".join(
+    rf"(?<!\.{one})" for one in ["c", "cc", "cpp", "cu", "cuh", "h", "hpp", "js", "py", "rs"]
+)
 _ADDRESS = re.compile(
-    rf"(?<![\w.:-])(?:[a-zA-Z][\w.-]*{_LINE_OF}|\[[\da-fA-F:]+\]):\d{{4,5}}(?![\w.:])"
-    r"|(?<![\w.])\d+(?:\.\d+){3}:\d{2,5}(?![\w.:])|(?<=\bto )\d+(?:\.\d+){3}(?![\w.])"
-    r"|(?<=\bhost[:=] )[\w.-]+|(?<=\bhost=['\"])[\w.-]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    rf"(?<![\w.:-])(?:[a-zA-Z][\w.-]*{_LINE_OF}|\[[\da-fA-F:]+\]):\d{{4,5}}(?!\w|[.:]\w)"
+    r"|(?<![\w.])\d+(?:\.\d+){3}:\d{2,5}(?!\w|[.:]\w)"
+    r"|(?:(?<=\bconnect to )|(?<=\broute to ))\d+(?:\.\d+){3}(?!\w|\.\w)"
+    r"|(?<=\b[Hh]ost: )(?:[\w-]+\.)+[\w-]+|(?<=\b[Hh]ost=['\"])[\w.-]+"
+    r"|(?:[\w.+-]+|\(user\))@(?:[\w-]+\.)+[a-zA-Z]{2,}(?!\w|[.-]\w)"
 )
 _LIBRARY = re.compile(r"[\w.+-]+\.(?:so|py|dylib|dll)(?![\w~])(?:\.\d+)*")
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w+-]*")

@@ -191,8 +191,9 @@ def _of_the_machine(result: Result) -> Iterator[str]:
         yield f"{said}; close other programs, and repeat"
     limit = result.machine.processor.quota
     if limit is not None and limit < len(result.rules.worker_cores):
+        unit = "core" if limit == 1 else "cores"
         yield (
-            f"a control group, as a container's, gives {limit:g} cores' worth of time and stops "
+            f"a control group, as a container's, has the CPU time of {limit:g} {unit} and stops "
             f"what takes more, so times on {cores} may be too long; give it more"
         )
     if seen.steal_share is not None and seen.steal_share > _STEAL:

@@ -35,7 +35,12 @@ def callers(result: Result) -> list[Record]:
             }
             each = {f"rate-{number}": rate for number, rate in rates.items()}
             found.append({**known, "rates": rates, **each, **figures})
-    return sorted(found, key=lambda row: -float(row["rates"][max(row["rates"])]))
+    return sorted(found, key=lambda row: (most not in row["rates"], -_rate(row)))
+
+
+def _rate(row: Record) -> float:
+    """Of the most callers that could call."""
+    return float(row["rates"][max(row["rates"])])
 
 
 def by_callers(found: Sequence[Record]) -> list[Quantity]:

@@ -47,7 +47,7 @@ export function breaking(root, net, changed) {
         change: (event) => {
           if (!Number.isFinite(event.target.valueAsNumber)) return;
           edited.set(index, event.target.valueAsNumber);
-          apply();
+          setTimeout(apply); // once the field that comes next has the focus
         },
       });
     });

@@ -126,7 +126,7 @@ export function pad({ canvas, at, clear, undo, width, erase, file, hint, see, no
   };
   undo.addEventListener("click", back);
   document.addEventListener("keydown", (event) => {
-    if (event.target.closest("input, textarea") || event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
+    if (event.target.closest("input[type=number]") || event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
     event.preventDefault();
     back();
   });

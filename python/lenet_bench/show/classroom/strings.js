@@ -176,7 +176,7 @@ export const strings = {
     chart: "The time of one image by images a call, both logarithmic. A dot is a measurement.",
     sizes: "The network, from the smallest to the largest",
     sizesTitle: "And with a larger network?",
-    sizesHint: "One image a call, on networks that were all measured on {machine}, in runs of their own. Each row is the fastest of an API's calls that were measured on all of these networks, so it can be another call than in the race. The bars show how many times as long as the fastest call each takes.",
+    sizesHint: "One image a call, on networks that were all measured on {machine}, in runs of their own. Each row is the fastest of an API's calls that were measured on at least two of these networks, so it can be another call than in the race. The bars show how many times as long as the fastest call each takes.",
     network: "{network}: {millions} million multiply-adds",
     about: {
       lenet: "digits of 28 × 28, the network of this page", alexnet: "photographs, 2012", googlenet: "photographs, 2014",
