@@ -135,6 +135,12 @@ def test_a_release_is_newer_than_what_came_before_it():
     assert passes(found, 0.6)
 
 
+def test_without_an_interval_no_version_passes():
+    names = {"1.20.1": 20, "1.26.0": 40}
+    found = result(*(blocks(f"onnxruntime=={name}", us, rounds=5) for name, us in names.items()))
+    assert not passes(found, 0.05)
+
+
 def test_a_version_that_does_not_run_does_not_pass():
     old = blocks("onnxruntime==1.20.1", 20)
     assert not passes(result(old, failed("onnxruntime==1.26.0", "unsupported", "x")), 0.05)

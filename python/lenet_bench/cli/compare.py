@@ -137,7 +137,7 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
 @option("--floor", "Measure the first backend's version in a second environment, too.")
 @option(
     "--fail-over SHARE",
-    "Exit 1 if a version fails, or if even the low end of a newer one's interval is above: 5%.",
+    "Exit 1 if a version fails or has no interval, or if even its low end is above: 5%.",
     kind=share_of,
 )
 @option("--cold", "Read 64 MB before each call: cold caches.")
