@@ -3,7 +3,7 @@
 import pytest
 from browsers import DESK, PHONE, violations
 from lenet_bench.registry import precision
-from lenet_bench.results.model import Other
+from lenet_bench.results.model import Callers, Other
 from lenet_bench.show.page import gather, page
 from lenet_bench.show.why import consists_of, difference
 from sample_results import blocks, failed, result, sample_apart, sample_of_all
@@ -35,6 +35,15 @@ def small():
     return result(*rows, failed(HOSTILE, "crashed", HOSTILE, traceback=HOSTILE))
 
 
+def together():
+    """Two backends that were called by several at once."""
+    rows = [
+        blocks(name, us, callers=tuple(Callers(n, "each", n * 1e6 / us, 40.0) for n in (1, 2)))
+        for name, us in (("fused", 20), ("keras", 400))
+    ]
+    return result(*rows, callers=(1, 2))
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """A small result, all backends, a hostile name among the timed ones, and a run of `why`."""
@@ -44,6 +53,7 @@ def pages(tmp_path_factory):
         "all": [sample_of_all()],
         "hostile": [result(blocks(HOSTILE, 20), blocks("second", 40))],
         "apart": [small(), sample_apart()],
+        "together": [together()],
         "model": [result(blocks("mnn", 20), blocks("openvino", 40), other=Other("policy.onnx"))],
     }
     for name, results in drawn.items():
@@ -63,6 +73,19 @@ def see(visit, pages):
         return tab
 
     return open_page
+
+
+def test_the_filter_moves_the_figure_of_several_callers_too(see):
+    tab = see("together")
+    assert len(tab.evaluate(MARKS)["callers"]) == 4
+    tab.locator("#filter").fill("keras")
+    settled(tab)
+    said = tab.evaluate(MARKS)["callers"]
+    assert [text.split(",")[0] for text in said] == ["keras", "keras"]
+    assert tab.locator("#shown").inner_text() == "1 of 2"
+    tab.locator("#filter").fill("nobody")
+    settled(tab)
+    assert tab.evaluate(MARKS)["callers"] == []
 
 
 def test_the_page_of_another_network_is_drawn_without_code(see):

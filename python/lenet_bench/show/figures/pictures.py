@@ -9,8 +9,10 @@ from typing import Any
 from ...atomic import write_file
 from ...errors import ResultError, Unavailable
 from ...texts import all_printable
+from ..callers import callers
 from . import Figure, figures
 from .breakdown import axis, parts, stacks
+from .callers import callers as together
 from .records import Record, Run, small
 from .story import story
 from .vega import COLOURS, Spec, colour, themes
@@ -82,7 +84,7 @@ def pictures(runs: Sequence[Run], of_sizes: Sequence[Figure] = ()) -> dict[str, 
     rows, shown = runs[0].rows, story(runs[0])
     drawn = {
         one.key: drawing(one.spec, shown if one.key == "hero" else small(rows, shown))
-        for one in (*figures(rows, shown), *of_sizes)
+        for one in (*figures(rows, shown), *together(callers(runs[0].result)), *of_sizes)
     }
     if runs[-1].breakdowns:
         calls = parts(runs[-1])

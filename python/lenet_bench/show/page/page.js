@@ -14,7 +14,7 @@ async function loadVega() {
 // A figure is as wide as its box, or as paper; its text grows with the page's.
 async function draw(box, rows, paper = false) {
   const key = box.dataset.figure;
-  box.hidden = rows.length === 0;
+  box.hidden = (ownOf(data.specs[key])?.values.filter(asked()) ?? rows).length === 0;
   if (box.hidden) return;
   const text = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   const wide = paper ? 860 : box.clientWidth / text;
@@ -45,8 +45,13 @@ function specification(key, rows, inner, narrow) {
   for (const source of spec.data) {
     if (source.name === "rows") source.values = structuredClone(rows);
   }
+  const own = ownOf(spec);
+  if (own) own.values = own.values.filter(asked());
   return spec;
 }
+
+// A figure's rows where it has its own, as that of several callers.
+const ownOf = (spec) => spec.data.find(({ name, values }) => name !== "rows" && values?.[0]?.name && values[0].family);
 
 // Whether the reader asked for a row of this name and family.
 const asked = () => {
@@ -74,10 +79,13 @@ const redraw = (paper, boxes = all("[data-figure]")) =>
 
 function filter() {
   const isAsked = asked();
-  const rows = data.rows.filter(isAsked);
-  for (const row of all("tr[data-name]")) row.hidden = !isAsked(row.dataset);
-  $("shown").textContent =
-    rows.length < data.rows.length ? `${rows.length} of ${data.rows.length}` : "";
+  const names = [new Set(), new Set()]; // hidden, shown
+  for (const row of all("tr[data-name]")) {
+    row.hidden = !isAsked(row.dataset);
+    names[Number(!row.hidden)].add(row.dataset.name);
+  }
+  const [hidden, shown] = names.map((one) => one.size);
+  $("shown").textContent = hidden ? `${shown} of ${hidden + shown}` : "";
   redraw();
 }
 
