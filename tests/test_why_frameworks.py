@@ -328,9 +328,10 @@ OF_PREDICT = {
 }
 
 
-def test_most_of_keras_predict_is_its_data_set(parts):
+def test_the_data_set_of_keras_predict_takes_longer_than_a_whole_call_without_it(parts):
+    """Some eighty times as long; its share of the call would need a quiet machine."""
     most = sum(parts["keras"][name] for name in ("data set", "pipeline", "second iterator"))
-    assert most > sum(parts["keras"].values()) / 2
+    assert most > sum(parts["keras:predict_on_batch"].values())
     assert set(parts["keras"]) - set(parts["keras:predict_on_batch"]) == OF_PREDICT
     assert not OF_PREDICT & set(parts["keras:predict_on_batch"])
 
