@@ -182,7 +182,7 @@ def _calls(start: Judged, task: Task) -> dict[str, Any]:
     before = meter.read() if meter else None
     found = start.time(warm_s, timed_s, task.undisturbed_ns)
     after = meter.read() if meter else None
-    if start.conditions.options.beside or start.quota:
+    if start.conditions.options.keeps_all:
         found["slices"] = ()
     if on_gpu:
         name = meter.name if meter else start.runs.get("device", "GPU")

@@ -130,7 +130,7 @@ class Judged(Start):
         options, cores = self.conditions.options, self.conditions.cores
         limits: dict[str, Any] = {
             "has_gaps": True,
-            "patience": 1 if options.beside or self.quota else _PATIENCE,
+            "patience": 1 if options.keeps_all else _PATIENCE,
             "fewest": _FEWEST_CALLS // STRETCHES,
         }
         if self.conditions.between.interval_s:

@@ -146,6 +146,11 @@ class CompareOptions:
         return Entry.of_backend(name, threads, hide_output=self.hide_output)
 
     @property
+    def keeps_all(self) -> bool:
+        """Whether calls count whatever disturbs them: it is what is measured."""
+        return bool(self.beside or self.quota)
+
+    @property
     def between(self) -> Between:
         return Between(self.interval_s, self.keep_warm_s, COLD_MB if self.cold else None)
 
