@@ -103,12 +103,14 @@ def _answers(known: Mapping[str, Any]) -> list[list[Array]]:
 def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
     try:
         import onnx
+        from onnx.external_data_helper import load_external_data_for_model
     except ImportError:
         raise LenetBenchError(
             "reading it needs the package onnx; fix it with: pip install 'lenet-bench[onnx]'"
         ) from None
     try:
-        model = onnx.load(file, "protobuf")  # with its external data
+        model, data = _without_data(file)
+        load_external_data_for_model(model, str(file.parent))
     except MemoryError:
         raise LenetBenchError("it takes more memory than is free") from None
     except Exception as error:
@@ -147,7 +149,7 @@ def _read_onnx(file: Path, size: int, shapes: Sizes) -> Read:
         "outputs": [value.name for value in graph.output],
         "coarse": _coarsest(graph),
         "open": opened,
-        "data": _data_of(file),
+        "data": data,
     }
     return kinds, known
 
@@ -191,19 +193,20 @@ def _weights(graph: Any) -> list[Any]:
 def _missing_data(file: Path) -> str | None:
     """A file of its weights that is named in it and does not exist."""
     with suppress(Exception):
-        missing = (name for name in _data_of(file) if not (file.parent / name).exists())
+        _, names = _without_data(file)
+        missing = (name for name in names if not (file.parent / name).exists())
         return next((printable(name)[:_LONGEST_NAME] for name in missing), None)
     return None
 
 
-def _data_of(file: Path) -> list[str]:
-    """The files beside it that its weights are in, by name."""
+def _without_data(file: Path) -> tuple[Any, list[str]]:
+    """The model, and the names of the files beside it that its weights are in."""
     import onnx
     from onnx.external_data_helper import _get_all_tensors
 
-    tensors = _get_all_tensors(onnx.load(file, "protobuf", load_external_data=False))
-    entries = (entry for tensor in tensors for entry in tensor.external_data)
-    return sorted({entry.value for entry in entries if entry.key == "location"})
+    model = onnx.load(file, "protobuf", load_external_data=False)
+    entries = (entry for tensor in _get_all_tensors(model) for entry in tensor.external_data)
+    return model, sorted({entry.value for entry in entries if entry.key == "location"})
 
 
 def _read_tflite(file: Path, size: int, shapes: Sizes) -> Read:
