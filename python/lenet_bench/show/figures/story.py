@@ -90,9 +90,9 @@ def times_longer(run: Run, slow: Record, fast: Record) -> str:
 
 
 def _ratio(run: Run, slow: Record, fast: Record) -> Ratio:
-    starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends}
-    confidence = run.result.rules.confidence
-    return paired_ratio(starts[slow["name"]], starts[fast["name"]], confidence)
+    blocks = {named(one): one.blocks for one in run.result.backends}
+    new, old = (start_medians_us(blocks[row["name"]]) for row in (slow, fast))
+    return paired_ratio(new, old, run.result.rules.confidence)
 
 
 def _avoidable(run: Run, slow: Record, fast: Record) -> str | None:
