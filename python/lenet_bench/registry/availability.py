@@ -48,7 +48,7 @@ _UNUSED_BY_KERAS = {"matplotlib", "jax"}
 #: XLA without LLVM's optimisations: the same compiler answers, in half the time.
 _XLA_UNOPTIMISED = "--xla_backend_optimization_level=0"
 #: Groups of rows, ours and then the slowest, which begin first: so all cores are busy to the end.
-_FIRST = ("", "torch", _COMPILERS, "tensorflow", "jax", "openvino")
+_FIRST = ("", "torch", _COMPILERS, "tensorflow", "jax", "tinygrad", "openvino")
 
 #: Called when a backend has answered, with its name and what it printed.
 Answered = Callable[[str, str], None]
