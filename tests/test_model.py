@@ -20,44 +20,25 @@ from lenet_bench.results import read_result
 from lenet_bench.subjects import model as model_subject
 from lenet_bench.subjects.arbiter import _KIN, REFERENCE, _verdict, _Voice, distance
 from lenet_bench.subjects.model import ModelFile
+from onnx_models import BOOL, FLOAT, INT64, array, make, onnx, saved, value
 
-onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
-BOOL, FLOAT, INT64 = (getattr(onnx.TensorProto, kind) for kind in ("BOOL", "FLOAT", "INT64"))
-
-
-def saved(file, nodes, ends, *constants, opset=17, **more):
-    """A model of these nodes; `ends` has the shape of each input, and None for each output."""
-    values = {
-        name: onnx.helper.make_tensor_value_info(name, *(shape or (FLOAT, None)))
-        for name, shape in ends.items()
-    }
-    graph = onnx.helper.make_graph(
-        nodes,
-        "own",
-        [values[name] for name, shape in ends.items() if shape],
-        [values[name] for name, shape in ends.items() if not shape],
-        list(constants),
-    )
-    opsets = [onnx.helper.make_opsetid("", opset)]
-    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), file, **more)
-    return file
+Y = (FLOAT, None)
 
 
 def weights(fill=0.0):
     random = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
-    return onnx.numpy_helper.from_array(random + np.float32(fill), "w")
+    return array(random + np.float32(fill), "w")
 
 
 def product(file, **more):
     """One layer, for any number of rows."""
-    node = onnx.helper.make_node("MatMul", ["x", "w"], ["y"])
-    return saved(file, [node], {"x": (FLOAT, ["rows", 8]), "y": None}, weights(), **more)
+    node = make("MatMul", ["x", "w"], ["y"])
+    return saved(file, [node], {"x": (FLOAT, ["rows", 8]), "y": Y}, weights(), **more)
 
 
 def stateful(file):
     """As Silero's voice detector: a sampling rate that chooses, and a state that is given back."""
-    make = onnx.helper.make_node
     nodes = [
         make("Gather", ["table", "rate"], ["factor"]),
         make("MatMul", ["x", "w"], ["seen"]),
@@ -65,48 +46,46 @@ def stateful(file):
         make("Tanh", ["sum"], ["next"]),
         make("Mul", ["next", "factor"], ["y"]),
     ]
-    table = onnx.numpy_helper.from_array(np.arange(1, 11, dtype=np.float32), "table")
+    table = array(np.arange(1, 11, dtype=np.float32), "table")
     ends = {"x": (FLOAT, [1, 8]), "state": (FLOAT, [1, 4]), "rate": (INT64, [])}
-    return saved(file, nodes, {**ends, "y": None, "next": None}, weights(), table)
+    return saved(file, nodes, {**ends, "y": Y, "next": Y}, weights(), table)
 
 
 def one_layer(kind, inputs, shape, *constants):
     """A function that writes a model of one layer."""
 
-    def make(file):
-        node = onnx.helper.make_node(kind, inputs, ["y"])
-        return saved(file, [node], {"x": (FLOAT, shape), "y": None}, *constants)
+    def write(file):
+        node = make(kind, inputs, ["y"])
+        return saved(file, [node], {"x": (FLOAT, shape), "y": Y}, *constants)
 
-    return make
+    return write
 
 
 unknown = one_layer("Frobnicate", ["x"], [1, 8])
 contradicting = one_layer("MatMul", ["x", "w"], [1, 5], weights())
 with_nan = one_layer("MatMul", ["x", "w"], [1, 8], weights(fill=np.nan))
-LARGE = onnx.numpy_helper.from_array(np.array([1 << 20, 1 << 20, 8]), "shape")
+LARGE = array(np.array([1 << 20, 1 << 20, 8]), "shape")
 huge = one_layer("Expand", ["x", "shape"], [1, 8], LARGE)
 
 
 def with_an_unknown_type(file):
-    return saved(
-        file, [onnx.helper.make_node("Relu", ["x"], ["y"])], {"x": (77, [1, 8]), "y": None}
-    )
+    return saved(file, [make("Relu", ["x"], ["y"])], {"x": (77, [1, 8]), "y": Y})
 
 
 def with_many_inputs(file):
     names = [f"x{number}" for number in range(2000)]
-    node = onnx.helper.make_node("Sum", names, ["y"])
-    return saved(file, [node], {**dict.fromkeys(names, (FLOAT, [1])), "y": None})
+    node = make("Sum", names, ["y"])
+    return saved(file, [node], {**dict.fromkeys(names, (FLOAT, [1])), "y": Y})
 
 
 def of_a_constant(file, **more):
     """The same, with its weights in an attribute."""
-    value = onnx.numpy_helper.from_array(np.ones((8, 8), np.float32))
+    value = array(np.ones((8, 8), np.float32))
     nodes = [
-        onnx.helper.make_node("Constant", [], ["w"], value=value),
-        onnx.helper.make_node("MatMul", ["x", "w"], ["y"]),
+        make("Constant", [], ["w"], value=value),
+        make("MatMul", ["x", "w"], ["y"]),
     ]
-    form = {"x": (FLOAT, ["rows", 8]), "y": None}
+    form = {"x": (FLOAT, ["rows", 8]), "y": Y}
     return saved(file, nodes, form, convert_attribute=True, **more)
 
 
@@ -221,8 +200,8 @@ def read(file, **given):
 
 
 def test_dimensions_of_one_name_have_one_size(tmp_path):
-    node = onnx.helper.make_node("Add", ["a", "b"], ["y"])
-    ends = {"a": (FLOAT, ["n", 4]), "b": (FLOAT, ["n", 4]), "y": None}
+    node = make("Add", ["a", "b"], ["y"])
+    ends = {"a": (FLOAT, ["n", 4]), "b": (FLOAT, ["n", 4]), "y": Y}
     inputs = read(saved(tmp_path / "a.onnx", [node], ends), shapes={"a": (6, 4)})
     assert inputs[0]["b"].shape == (6, 4)
 
@@ -231,7 +210,7 @@ def test_a_constant_of_an_old_file_is_no_input(tmp_path):
     """Before ONNX's format 4 each constant is an input, too."""
     model = onnx.load(product(tmp_path / "old.onnx"))
     model.ir_version = 3
-    model.graph.input.append(onnx.helper.make_tensor_value_info("w", FLOAT, [8, 4]))
+    model.graph.input.append(value("w", FLOAT, [8, 4]))
     onnx.save(model, tmp_path / "old.onnx")
     known = read_model(str(tmp_path / "old.onnx"), {}, {}, "")
     onnx.checker.check_model(known["path"])
@@ -239,7 +218,6 @@ def test_a_constant_of_an_old_file_is_no_input(tmp_path):
 
 
 def test_an_input_that_is_an_output_too_keeps_its_size(tmp_path):
-    make, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
     inputs = [value(name, FLOAT, ["n"]) for name in "ab"]
     outputs = [value(name, FLOAT, None) for name in "yb"]
     graph = onnx.helper.make_graph([make("Add", ["a", "b"], ["y"])], "own", inputs, outputs)
@@ -419,7 +397,7 @@ def test_backends_that_read_no_model_are_refused_at_once(refused, folder):
 
 def test_a_size_that_was_made_1_is_named_where_an_engine_fails(run, tmp_path):
     """Of a kernel that is wider than the input."""
-    kernel = onnx.numpy_helper.from_array(np.ones((1, 1, 5), np.float32), "k")
+    kernel = array(np.ones((1, 1, 5), np.float32), "k")
     file = one_layer("Conv", ["x", "k"], [1, 1, "samples"], kernel)(tmp_path / "wide.onnx")
     result = tmp_path / "run.jsonl"
     done = run("compare", "--model", file, "numpy", "onnxruntime", "-o", result, "--json")
@@ -468,8 +446,7 @@ def test_an_engine_that_fails_loses_its_own_row_only(monkeypatch, tmp_path, brok
 
 
 def without_end(file):
-    make, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
-    go_on = onnx.numpy_helper.from_array(np.array(True), "go_on")
+    go_on = array(np.array(True), "go_on")
     body = onnx.helper.make_graph(
         [make("Identity", ["yes"], ["still"]), make("Tanh", ["x_in"], ["x_out"])],
         "body",
@@ -477,7 +454,7 @@ def without_end(file):
         [value("still", BOOL, []), value("x_out", FLOAT, [1, 8])],
     )
     loop = make("Loop", ["", "go_on", "x"], ["y"], body=body)
-    return saved(file, [loop], {"x": (FLOAT, [1, 8]), "y": None}, go_on)
+    return saved(file, [loop], {"x": (FLOAT, [1, 8]), "y": Y}, go_on)
 
 
 def test_a_loop_without_end_is_asked_about_within_the_budget(tmp_path):
@@ -545,20 +522,19 @@ def planted(monkeypatch, tmp_path):
 
 def old_softmax(file):
     """Opset 9's softmax is over all that follows; ONNX's evaluator takes the last axis: ones."""
-    node = onnx.helper.make_node("Softmax", ["x"], ["y"])
-    return saved(file, [node], {"x": (FLOAT, [1, 4, 1, 1]), "y": None}, opset=9)
+    node = make("Softmax", ["x"], ["y"])
+    return saved(file, [node], {"x": (FLOAT, [1, 4, 1, 1]), "y": Y}, opset=9)
 
 
 def quantized(file):
     """A quantized input, and what it stands for."""
-    scale = onnx.numpy_helper.from_array(np.float32(0.1), "scale")
-    zero = onnx.numpy_helper.from_array(np.int8(0), "zero")
-    make = onnx.helper.make_node
+    scale = array(np.float32(0.1), "scale")
+    zero = array(np.int8(0), "zero")
     nodes = [
         make("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
         make("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
     ]
-    return saved(file, nodes, {"x": (FLOAT, [1, 8]), "y": None}, scale, zero)
+    return saved(file, nodes, {"x": (FLOAT, [1, 8]), "y": Y}, scale, zero)
 
 
 def statuses(result):
@@ -676,15 +652,14 @@ def test_a_tolerance_for_float32_does_not_widen_that_for_eight_bits(planted):
 
 def amplifying(file):
     """Equal sums of 10^9, whose last bit is 64 and more; softmax gives all to the greatest."""
-    value = onnx.numpy_helper.from_array(np.array([1e9], np.float32))
-    shape = onnx.numpy_helper.from_array(np.array([8, 4]), "shape")
-    make = onnx.helper.make_node
+    value = array(np.array([1e9], np.float32))
+    shape = array(np.array([8, 4]), "shape")
     nodes = [
         make("ConstantOfShape", ["shape"], ["w"], value=value),
         make("MatMul", ["x", "w"], ["sums"]),
         make("Softmax", ["sums"], ["y"]),
     ]
-    return saved(file, nodes, {"x": (FLOAT, [1, 8]), "y": None}, shape)
+    return saved(file, nodes, {"x": (FLOAT, [1, 8]), "y": Y}, shape)
 
 
 def test_nobody_is_wrong_where_the_model_amplifies_rounding(planted):

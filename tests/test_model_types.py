@@ -35,12 +35,12 @@ def model_of(tmp_path_factory):
 
 
 def onnx_model(file, kind):
-    onnx = pytest.importorskip("onnx")
+    from onnx_models import FLOAT, array, make, onnx, saved
+
     number = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind))
-    single, make = onnx.TensorProto.FLOAT, onnx.helper.make_node
     nodes = [
         make("MatMul", ["x", "weights"], ["product"]),
-        make("Cast", ["i"], ["as_float"], to=single),
+        make("Cast", ["i"], ["as_float"], to=FLOAT),
         make("Add", ["product", "as_float"], ["sum"]),
         make("Relu", ["product"], ["not_negative"]),
         make("Greater", ["product", "zero"], ["made"])
@@ -48,19 +48,9 @@ def onnx_model(file, kind):
         else make("Cast", ["not_negative"], ["made"], to=number),
         make("Identity", ["i"], ["same"]),
     ]
-    value = onnx.helper.make_tensor_value_info
-    graph = onnx.helper.make_graph(
-        nodes,
-        "typed",
-        [value("x", single, ["n", 8]), value("i", number, ["n", 4])],
-        [value("sum", single, None), value("made", number, None), value("same", number, None)],
-        [
-            onnx.numpy_helper.from_array(WEIGHTS, "weights"),
-            onnx.numpy_helper.from_array(np.float32(0), "zero"),
-        ],
-    )
-    opsets = [onnx.helper.make_opsetid("", 17)]
-    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), file)
+    ends = {"x": (FLOAT, ["n", 8]), "i": (number, ["n", 4]), "sum": (FLOAT, None)}
+    ends |= dict.fromkeys(("made", "same"), (number, None))
+    saved(file, nodes, ends, array(WEIGHTS, "weights"), array(np.float32(0), "zero"))
 
 
 def tflite_model(file, kind):
@@ -191,14 +181,10 @@ def test_litert_is_quoted_without_places_in_its_sources(model_of, tmp_path):
 
 
 def one_layer(file, kind, opset=17, **more):
-    onnx = pytest.importorskip("onnx")
-    value, single = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
-    node = onnx.helper.make_node(kind, ["x"], ["y"], **more)
-    ends = [value("x", single, [1, 1, 4, 4])], [value("y", single, None)]
-    opsets = [onnx.helper.make_opsetid("", opset)]
-    graph = onnx.helper.make_graph([node], "own", *ends)
-    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), file)
-    return ModelFile(str(file))
+    from onnx_models import FLOAT, make, saved
+
+    ends = {"x": (FLOAT, [1, 1, 4, 4]), "y": (FLOAT, None)}
+    return ModelFile(str(saved(file, [make(kind, ["x"], ["y"], **more)], ends, opset=opset)))
 
 
 @pytest.mark.parametrize(("opset", "more"), [(8, {}), (17, {"auto_pad": "SAME_UPPER"})])
