@@ -51,6 +51,12 @@ def blocks(name, us, rounds=ROUNDS, **changes):
     )
 
 
+def timed_starts(name, *times_us, **changes):
+    """A block a round, all calls of which take that long."""
+    rows = zip(blocks(name, 1, len(times_us), **changes), times_us, strict=True)
+    return tuple(replace(row, samples_ns=(round(1000 * us),) * 50) for row, us in rows)
+
+
 def failed(name, status, reason, **changes):
     facts = {"at_s": 0.0, "status": status, "reason": reason, **changes}
     return (Block(backend=name, round=0, **facts),)

@@ -323,14 +323,6 @@ def test_keras_imports_nothing_that_it_does_not_need(name, hidden, first):
     assert f"cannot be imported ({hidden})" in str(reason)
 
 
-def test_a_framework_that_dies_costs_its_own_rows_only(first):
-    package("tensorflow", "import os; os.abort()", first, None)
-    package("keras", "raise ImportError('half a Keras')", first, None)
-    found = {one.name: one.reason or "" for one in backends(["tensorflow", "keras"])}
-    assert "SIGABRT" in found["tensorflow"]
-    assert "half a Keras" in found["keras"]
-
-
 def test_an_engine_that_dies_costs_no_other_light_engine(first):
     package("ncnn", "raise ImportError('half an ncnn')", first, None)
     package("tract", "import os; os.abort()", first, None)

@@ -69,12 +69,6 @@ def test_throughput_in_less_than_float32_is_printed_below_all_others(command, ca
     assert [list(row["images_per_s"]) for row in rows] == [["1", "64"]] * 3
 
 
-@pytest.mark.parametrize("given", ["0", "1,,2", "100000"])
-def test_a_size_that_is_none_is_refused(given, capsys):
-    assert run_here(["compare", "numpy", "--batch", given]) == 2
-    assert "sizes from 1" in capsys.readouterr().err
-
-
 def test_a_run_with_cold_caches_says_so(command, tmp_path, capsys):
     assert command("numpy", "--cold") == 0
     assert f"a pass over {COLD_MB} MB" in capsys.readouterr().out

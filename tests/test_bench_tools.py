@@ -13,8 +13,7 @@ from lenet_bench.networks.graph import Draft
 from lenet_bench.registry import FLOAT32, find, names, precision, tolerance
 from lenet_bench.results import read_result
 from lenet_bench.results.warnings import REMEDIES
-from msgspec.structs import replace
-from sample_results import blocks, failed, result
+from sample_results import blocks, failed, result, timed_starts
 
 sys.path.insert(0, str(ROOT / "bench"))
 sys.path.insert(0, str(ROOT))
@@ -163,16 +162,9 @@ def test_what_a_warning_advises_ended_the_spinning(plain, remedy, ms):
 )
 def test_a_step_of_a_release_is_real_where_it_is_seen_twice(us, by, again, found_steps, seen):
     def run(new_us):
-        old, new = blocks("onnxruntime==1.20.1", 20), blocks("onnxruntime==1.26.0", new_us)
-        return [result(old, scattered(new))]
-
-    def scattered(rows):
-        """Each start off by as much, one up and one down."""
-        signs = (1 - 2 * (number % 2) for number in range(len(rows)))
-        return tuple(
-            replace(row, samples_ns=[round(ns * (1 + sign * by)) for ns in row.samples_ns])
-            for row, sign in zip(rows, signs, strict=True)
-        )
+        """Each start of the new one off by as much, one up and one down."""
+        new = timed_starts("onnxruntime==1.26.0", *[new_us * (1 + by), new_us * (1 - by)] * 6)
+        return [result(blocks("onnxruntime==1.20.1", 20), new)]
 
     first = found(run(us))
     assert len(first) == found_steps

@@ -97,12 +97,6 @@ def test_ctrl_c_does_not_wait_for_callers_that_hang(tmp_path):
         assert process.communicate(timeout=180)[0] == "interrupted\n"
 
 
-@pytest.mark.parametrize("words", [("--interval", "20"), ("--cold",), ("--beside", "1")])
-def test_callers_call_at_once_and_with_nothing_beside(words, capsys):
-    assert run_here(["compare", "numpy", "--callers", "1,2", *words]) == 2
-    assert "leave out --interval, --cold and --beside" in capsys.readouterr().err
-
-
 def test_what_is_shared_gives_the_same_figures(file, result):
     shared = as_result(thinned(read_log(file)))
     assert digest(shared)["backends"] == digest(result)["backends"]
@@ -136,9 +130,3 @@ def test_the_page_has_calls_a_second_by_callers(result):
     _, _, table = drawn.partition('<table id="callers"')
     assert "one for all" in table.partition("</table>")[0]
     assert "What do several callers get?" in drawn
-
-
-@pytest.mark.parametrize("asked", ["0", "1,,2", "10000"])
-def test_a_number_that_is_none_is_refused(asked, capsys):
-    assert run_here(["compare", "numpy", "--callers", asked]) == 2
-    assert "numbers from 1" in capsys.readouterr().err

@@ -299,26 +299,6 @@ def test_engines_without_npm_are_a_sentence(run, saved, tmp_path):
     assert "npm is not installed" in done.errors
 
 
-MISUSE = (
-    *("--serve -o page.html", "--port 8080", "--backend numpy", "--browser-engines"),
-    *("--serve --backend nonesuch", "--serve --backend numpy --backend numpy"),
-    *(
-        "--serve --port 99999",
-        "--site --serve",
-        "--site --open",
-        "--serve --address https://a.example",
-    ),
-    *("--address lesson", "--address ftp://a.example"),
-)
-
-
-@pytest.mark.parametrize("arguments", MISUSE)
-def test_misuse_is_refused(run, saved, arguments):
-    done = run("classroom", saved, *arguments.split())
-    assert done.code == 2
-    assert "Error: " in done.errors
-
-
 def test_a_site_is_a_folder_for_a_web_server(run, saved, tmp_path):
     address = "https://a.example/lesson/"
     done = run("classroom", saved, "--site", "-o", tmp_path / "site", "--address", address)

@@ -42,59 +42,6 @@ def test_the_installed_command_is_the_module(run):
     assert ran(command, "--help").stdout == run("--help").output
 
 
-MISUSE = (
-    *("", "dance", "infer", "infer --dance 7.png", "infer --backend abacus 7.png"),
-    *("infer --threads 0 7.png", f"infer --threads {'9' * 20} 7.png", "compare --threads 100000"),
-    *("verify --backend fused:float8", "train --threads 100000", "train --epochs 0"),
-    *("train --rate fast", "train --rate 0", "train --momentum 1", "train --seed -1"),
-    *("train --framework theano", "completion tcsh"),
-    *("train --framework all -o lenet.safetensors", "compare numpy numpy", "compare --budget 3x"),
-    *("compare --budget 501h", "compare --rounds 0", "compare --baseline nosuch"),
-    "compare --json --csv",
-)
-
-
-@pytest.mark.parametrize("arguments", MISUSE)
-def test_misuse_exits_with_2(run, arguments):
-    done = run(*arguments.split())
-    assert done.code == 2
-    assert done.output == ""
-    assert "Usage: lenet-bench" in done.errors
-
-
-def test_a_slip_is_answered_with_what_was_meant(run):
-    for slip, meant in (
-        ("fsued", "did you mean fused?"),
-        ("torch@tpu", "did you mean torch@gpu?"),
-        ("onnx", "did you mean onnxruntime?"),
-        ("tflite", "did you mean litert?"),
-        ("nope", "`lenet-bench backends`"),
-        ("abacus", "`lenet-bench backends`"),
-    ):
-        errors = run("infer", "--backend", slip, "7.png").errors
-        assert slip in errors
-        assert meant in errors
-
-
-def test_why_says_what_there_is_for_a_model_file(run):
-    done = run("why", "--model", "my.onnx", "onnxruntime")
-    assert done.code == 2
-    assert "a model that a framework calls, not for my.onnx" in done.errors
-    assert done.errors.endswith("lenet-bench compare --model my.onnx\n")
-
-
-def test_a_model_in_a_backends_place_is_answered_with_the_option(run, tmp_path):
-    for words in ("compare torch m/my.onnx", "compare My.ONNX", "why my.tflite", "cost 'a b.onnx'"):
-        command, *names = shlex.split(words)
-        done = run(command, *names)
-        assert done.code == 2
-        assert f"--model {shlex.quote(names[-1])}" in " ".join(done.errors.split())
-    other = tmp_path / "my.bin"
-    other.touch()
-    said = " ".join(run("compare", other).errors.split())
-    assert "my.bin is a file and no backend; `compare --model` takes a model's file" in said
-
-
 def test_too_many_threads_are_answered_with_the_cores(run):
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))

@@ -376,9 +376,6 @@ def test_the_command_prints_the_lines(run, folder):
     assert done.code == 0
     assert done.output.endswith("\ny = model.predict_on_batch(x)\n\n")
     assert f"keras.models.load_model({model!r})" in done.output
-    refused = run("compare", "--code", "keras")
-    assert refused.code == 2
-    assert "--code is for a --model" in refused.errors
 
 
 def test_the_page_has_the_lines(folder, tmp_path):

@@ -154,31 +154,6 @@ def test_an_api_takes_as_many_threads_as_by_itself(name, threads):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--threads", "none"), "a number above 0 or `default`"),
-        (("--threads", "0"), "a number above 0 or `default`"),
-        (("--cores", "99999"), "the cores of this machine"),
-        (("--beside", "-1"), "-1 is not in the range"),
-        (("--beside", "busy"), "'busy' is not a valid whole number"),
-        (("--keep-warm", "1"), "--keep-warm is for calls with an --interval"),
-        (("--interval", "0Hz"), "expected 0.001Hz to 1000000Hz, got '0Hz'"),
-        (("--interval", "50Khz"), "expected a time such as 60s"),
-        (("--deadline", "1"), "--deadline is for calls with an --interval"),
-        (("--callers-in", "processes"), "--callers-in is for --callers"),
-        (("--until", "decided"), "--until decided compares, so it needs two backends or more"),
-        (("--network", "mlp", "--batch", "8"), "--batch is for LeNet and a model"),
-        (("--network", "mlp", "--weights", "mine.safetensors"), "--weights is for LeNet only"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(words, said, capsys):
-    assert run_here(["compare", "numpy", *words]) == 2
-    error = capsys.readouterr().err
-    assert said in " ".join(error.split())
-    assert "Traceback" not in error
-
-
-@pytest.mark.parametrize(
     ("said", "seconds"), [("50Hz", 0.02), ("0.5 hz", 2), ("20", 0.02), ("20ms", 0.02), ("1s", 1)]
 )
 def test_an_interval_may_be_a_rate(said, seconds):

@@ -33,9 +33,8 @@ from lenet_bench.results.statistics import FEWEST_STARTS, judge, paired_ratio
 from lenet_bench.subjects import lenet
 from lenet_bench.subjects.subject import Known
 from lenet_bench.why import Probe
-from msgspec.structs import replace
 from processes import python
-from sample_results import QUIET_SLICES, SLOW_SLICES, blocks, log
+from sample_results import QUIET_SLICES, SLOW_SLICES, blocks, log, timed_starts
 
 NAMES = ["a", "b", "c", "d"]
 NOTHING = np.empty(0, np.float32)
@@ -367,12 +366,7 @@ def test_halved_times_are_not_believed(stretches):
 def scattered(name, us, scatter, rounds):
     """Blocks of these starts, each of one time, which differ by that from round to round."""
     random = np.random.default_rng(len(name))
-    made = zip(
-        blocks(name, us, rounds=rounds),
-        np.exp(scatter * random.standard_normal(rounds)),
-        strict=True,
-    )
-    return tuple(replace(block, samples_ns=(int(us * 1000 * by),) * 25) for block, by in made)
+    return timed_starts(name, *us * np.exp(scatter * random.standard_normal(rounds)))
 
 
 def test_the_backends_without_a_certain_verdict_go_on_with_the_baseline():

@@ -80,14 +80,3 @@ def test_what_a_killed_run_left_is_removed():
     left.mkdir()
     quota.Quota(1.0).close()
     assert not left.exists()
-
-
-@pytest.mark.parametrize("words", [("--callers", "1,2"), ("--batch", "8")])
-def test_a_quota_is_for_single_calls(words, capsys):
-    assert run_here(["compare", "numpy", *words, "--quota", "1"]) == 2
-    assert "leave out --callers and --batch" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("asked", ["0", "-1", "two", "999"])
-def test_a_quota_that_is_none_is_refused(asked):
-    assert run_here(["compare", "numpy", "--quota", asked]) == 2

@@ -26,6 +26,7 @@ from sample_results import (
     result,
     sample_log,
     sample_result,
+    timed_starts,
     with_checksums,
     write_log,
 )
@@ -103,6 +104,8 @@ def test_a_cut_is_said(written):
         ('"seed":7', '"seed":"7"', "line 1: Expected `int`"),
         ('"caches":[]', '"caches":[{"level":1}]', "machine.processor.caches"),
         ("40000,40000", "40000,-1", "samples_ns"),
+        *(('"import_s":0.2', f'"import_s":{n}', "line 2") for n in ("1e999", "NaN", 10**15 + 1)),
+        ('"wall_ns":', '"made":10,"wall_ns":', "more calls than were made"),
         ('"wall_ns":2400000,', '"slices":[[51,9]],"wall_ns":2400000,', "slices"),
         ('"backend":"second"', '"backend":"abacus"', "not among its backends"),
     ],
@@ -198,13 +201,9 @@ def test_the_median_is_that_of_the_starts():
 
 
 def test_a_ratios_interval_is_blind_to_a_drift_that_both_share():
-    drift = [1 + 0.1 * n for n in range(12)]
-
-    def drifting(name, us):
-        pairs = zip(blocks(name, us), drift, strict=True)
-        return tuple(replace(b, samples_ns=(round(us * 1000 * f),) * 50) for b, f in pairs)
-
-    summary = result(drifting("first", 20), drifting("b", 30)).backend("b").summary
+    drift = 1 + 0.1 * np.arange(12)
+    rows = (timed_starts(name, *us * drift) for name, us in (("first", 20), ("b", 30)))
+    summary = result(*rows).backend("b").summary
     assert summary.ratio_high / summary.ratio_low < 1.3
     assert summary.p50_high_us / summary.p50_low_us > 1.4
 
@@ -372,18 +371,14 @@ def test_a_start_is_compared_with_the_baselines_just_before_and_after_it():
 
 
 def test_rounds_that_repeat_each_other_are_told():
-    drifting = blocks("drifting", 20, rounds=16)
-    drifting = tuple(replace(one, samples_ns=(20_000 + 100 * one.round,) * 25) for one in drifting)
+    drifting = timed_starts("drifting", *(20 + n / 10 for n in range(16)))
     (warning,) = result(blocks("base", 20, rounds=16), drifting).warnings
     assert warning.startswith("the ratios of neighbouring rounds are alike")
     assert "drifting (0.8" in warning
 
 
 def test_a_row_without_a_verdict_says_how_many_starts_would_decide():
-    wanders = tuple(
-        replace(one, samples_ns=(20_000 + 2000 * (one.round % 2),) * 25)
-        for one in blocks("wanders", 20)
-    )
+    wanders = timed_starts("wanders", *[20, 22] * 6)
     (warning,) = result(blocks("base", 20), wanders).warnings
     said = re.search(
         r"without a verdict: wanders \(about (\d+) starts\); "
@@ -407,11 +402,7 @@ def test_the_level_of_a_ratios_interval_is_the_runs():
 
 def noisy_blocks(name, seed):
     random = np.random.default_rng(seed)
-    times = (20_000 * np.exp(0.02 * random.standard_normal(12))).astype(int)
-    return tuple(
-        replace(one, samples_ns=(int(ns),) * 25)
-        for one, ns in zip(blocks(name, 20), times, strict=True)
-    )
+    return timed_starts(name, *20 * np.exp(0.02 * random.standard_normal(12)))
 
 
 def test_a_budget_that_ended_before_all_is_told():

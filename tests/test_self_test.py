@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from lenet_bench.results import as_result
-from msgspec.structs import replace
-from sample_results import blocks, failed, log
+from sample_results import blocks, failed, log, timed_starts
 
 sys.path.insert(0, str(ROOT / "bench"))
 import self_test
@@ -32,9 +31,8 @@ def simulated(
 
     def row(name):
         slow = slowness.get(name, 1 + by * ("slower" in name))
-        medians = 100e3 * slow * np.exp(noise * random.standard_normal(ROUNDS) / 2**0.5)
-        made = zip(blocks(name, 100, rounds=ROUNDS), medians, strict=True)
-        return tuple(replace(block, samples_ns=(int(ns),) * 25) for block, ns in made)
+        medians = 100 * slow * np.exp(noise * random.standard_normal(ROUNDS) / 2**0.5)
+        return timed_starts(name, *medians)
 
     def run(backend):
         names = [one.name for one in self_test.entries(backend)]

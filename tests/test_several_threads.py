@@ -118,28 +118,11 @@ def test_why_takes_one_number(run):
         compare(CompareOptions(("numpy",), threads=(1, 2), breakdown=True))
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [("1,x", "'x'"), ("1,1", "1 is named twice"), ("0", "'0'"), ("1,", "''"), ("1,99999", "99999")],
-)
-def test_what_are_no_numbers_of_threads_is_answered_in_a_sentence(run, asked, said):
-    done = run("compare", "numpy", "--threads", asked)
-    assert done.code == 2
-    assert said in done.errors
-
-
-def test_a_row_is_asked_for_by_its_backend_and_its_threads(run):
-    done = run("compare", "numpy (2 threads)")
-    assert done.code == 2
-    assert "name numpy, and give the number of its threads with --threads" in done.errors
-
-
 def test_a_result_is_asked_for_a_row_by_its_name(saved, run):
     done = run("diff", saved, saved, "--baseline", DEFAULT, "--json")
     assert done.answer["baseline"] == DEFAULT
     done = run("machines", saved, "-b", DEFAULT, "--json")
     assert DEFAULT in done.answer["machines"][0]["backends"]
-    assert run("diff", saved, saved, "--baseline", "abacus (1 thread)").code == 2
 
 
 def test_a_row_is_warned_of_by_its_own_number():

@@ -5,8 +5,7 @@ import sys
 import pytest
 from conftest import ROOT
 from lenet_bench.show.page import gather
-from msgspec.structs import replace
-from sample_results import blocks, result
+from sample_results import result, timed_starts
 
 sys.path.insert(0, str(ROOT / "bench"))
 from when import Choice, called, from_python
@@ -14,13 +13,8 @@ from when import Choice, called, from_python
 
 def scattered(name, us, rounds):
     """Starts that are 10 % slower and faster in turns, which hides a difference of 2 %."""
-    made = enumerate(blocks(name, us, rounds))
     by = (1.1, 0.9, 0.9, 1.1)  # of one backend and of another, not in step
-    shift = int(us) % 2
-    return tuple(
-        replace(block, samples_ns=(int(1000 * us * by[(number + shift) % 4]),) * 50)
-        for number, block in made
-    )
+    return timed_starts(name, *(us * by[(number + int(us)) % 4] for number in range(rounds)))
 
 
 @pytest.mark.parametrize(
