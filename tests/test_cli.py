@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -173,13 +174,17 @@ def started(*arguments):
 def test_ctrl_c_ends_quietly_with_130(picture):
     """The first image has been answered; the second would come from standard input.
 
-    Python hears a signal that comes just before it begins to wait only after the wait.
+    Python hears a signal that comes just before it begins to wait only after the wait: so it is
+    sent until it is heard.
     """
     with started("infer", "--json", str(picture), "-") as process:
         process.stdout.readline()
         wait_for(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(180) == 130
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(30)
+        assert process.returncode == 130
         assert process.stderr.read().strip() == b""
 
 

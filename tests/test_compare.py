@@ -187,7 +187,7 @@ def test_a_backend_that_hangs_costs_its_row():
 
 def test_a_thread_at_work_unasked_is_warned_of():
     result = measured(scratch.SpinsUnasked, rounds=2)
-    assert result.backends[0].threads_running == 2
+    assert result.backends[0].threads_running >= 2
     assert any("more threads than the 1" in warning for warning in result.warnings)
     assert any("CPU time between calls" in warning for warning in result.warnings)
 

@@ -64,7 +64,7 @@ import pathlib, time
 here, began = pathlib.Path(__file__).parent, time.monotonic()
 while not (here / "go").exists():
     time.sleep(0.01)
-    if time.monotonic() > began + 60:
+    if time.monotonic() > began + 180:
         (here / "gave_up").touch()
         break
 raise ImportError("it has waited")
