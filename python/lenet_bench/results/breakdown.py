@@ -11,14 +11,15 @@ enters the API only, and nothing is a network that does nothing:
     unexplained       = the call - the sum of all other parts; it may be below zero
 
 So the sum is T(nothing, 1) - T(nothing, n) + T(whole, n): dispatch and each stage cancel. Beside
-the parts stand two differences that the sum does not show, and one that it has already:
+the parts stand differences that the sum does not show, or has already:
 
     after a network   = [T(nothing, 1) - T(nothing, n)] - the same, each called after itself
     with this network = [T(whole, 1) - T(whole, n)] - [T(nothing, 1) - T(nothing, n)]
     as built          = the call - T(whole, 1), where whole was built for the experiments; each
                         follows an untimed call of itself
+    among experiments = the call - the timed calls before the experiments
 
-The last two are `unexplained`. The first is in the parts already.
+The second and third are `unexplained`. The first is in the parts already.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,6 +44,7 @@ from .statistics import with_bounds
 
 UNEXPLAINED = "unexplained"
 AFTER, WITH, BUILT = "after a network", "with this network", "as built"
+AMONG = "among experiments"
 #: The groups that all backends' parts belong to.
 _LAYERS = ("convolutions", "full layers")
 GROUPS = ("the API", DISPATCH, *_LAYERS, NETWORK, UNEXPLAINED)
@@ -52,6 +54,7 @@ _BESIDE = {
     AFTER: "these parts of the API, less the same where each call follows one of itself",
     WITH: "calling the whole network less entering it, less the same of one that does nothing",
     BUILT: "the call less that of the same network as it was built for the experiments",
+    AMONG: "the call less the timed calls before the experiments",
 }
 
 
@@ -225,11 +228,13 @@ def _beside(block: Block) -> dict[str, float]:
     again = of_kind(block.experiments, "after itself")
     if len(ways) > 1 and again:
         beside[AFTER] = nothing_us - (again[0].us - again[-1].us)
-    built = {call.name: call.us for call in of_kind(block.experiments, "call")}.get(AS_BUILT)
-    if built is not None:
+    calls = {call.name: call.us for call in of_kind(block.experiments, "call")}
+    if (built := calls.get(AS_BUILT)) is not None:
         if len(ways) > 1:
             beside[WITH] = built - stages[-1].us - nothing_us
         beside[BUILT] = _call_us(block) - built
+    if "call" in calls:
+        beside[AMONG] = calls["call"] - block.median_us
     return beside
 
 
