@@ -36,7 +36,7 @@ from lenet_bench.results.model import Anatomy
 from lenet_bench.results.statistics import FEWEST_STARTS
 from lenet_bench.show.comparison import render
 from lenet_bench.show.terminal.screen import Screen
-from lenet_bench.show.why import answer, closely, in_terminal
+from lenet_bench.show.why import answer, closely, difference, in_terminal
 from lenet_bench.show.why import calls as table
 from lenet_bench.show.why import parts as rows
 from lenet_bench.subjects.network import OtherNetwork
@@ -141,8 +141,8 @@ MADE = {
 }
 
 
-def test_what_the_parts_add_up_to_is_found_in_each_start():
-    """In each start another stage is slow, so no stage's median is."""
+def slow_by_turns():
+    """A call of 127 us: in each start another stage is slow, by 40, so no stage's median is."""
     whole_us, starts = 10 + 11 * len(STAGES) + 40, []
     for number, block in enumerate(blocks("made", whole_us, FEWEST_STARTS)):
         us, cuts = 10, []
@@ -150,7 +150,11 @@ def test_what_the_parts_add_up_to_is_found_in_each_start():
             us += 1 + (50 if place == number % len(STAGES) else 10)
             cuts.append(stage(name, us, place + 1))
         starts.append(replace(block, experiments=(*entering(11), *cuts)))
-    (found,) = breakdowns(result(tuple(starts), apart=True))
+    return breakdowns(result(tuple(starts), apart=True))[0]
+
+
+def test_what_the_parts_add_up_to_is_found_in_each_start():
+    found = slow_by_turns()
     assert figures(found)["conv1"] == pytest.approx(10, rel=0.01)
     assert found.explained == pytest.approx(1, rel=0.001)
     low, high = found.explained_low, found.explained_high
@@ -336,6 +340,11 @@ def test_the_answer_names_what_the_slowest_adds():
     assert "Python 205 µs (68 %)" in second
     assert re.search("slow .*200 µs.*made.*Python 200 µs", both)
     assert len(list(answer([slow]))) == 1
+
+
+def test_what_of_a_difference_is_in_no_part_is_named():
+    assert re.search(r"in no part .* 40\.0 µs and all else", difference(taken(27), slow_by_turns()))
+    assert "in no part" not in difference(taken(27), taken(127))
 
 
 def test_few_starts_name_no_cause():

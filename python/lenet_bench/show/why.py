@@ -17,7 +17,7 @@ from .terminal.table import Column, fitting, table
 _NAMED = 3  # parts of a call
 _ADDED = 5  # of a difference
 _LEAST = 0.01  # least share of a call, or of a difference, for a part to be named
-_REST = "all else"
+_APART, _REST = "in no part (medians do not add up)", "all else"
 #: Limits of tables.
 _FEW = 8  # backends whose parts are shown if none is named
 _HANDED_ON = 0.85  # share of a function's time that one other function takes
@@ -121,7 +121,10 @@ def _few(*calls: Breakdown) -> str:
 
 
 def difference(one: Breakdown, other: Breakdown) -> str:
-    """How much longer the other takes: the parts whose difference is certain, then the rest."""
+    """How much longer the other takes: the parts whose difference is certain, then the rest.
+
+    A median over starts is not the sum of its parts' medians, so some of it may be in no part.
+    """
     longer = (other.median_us or 0.0) - (one.median_us or 0.0)
     takes = f"{other.name} takes {units.time(longer)} longer than {one.name}"
     if not (one.is_sure and other.is_sure):
@@ -136,8 +139,12 @@ def difference(one: Breakdown, other: Breakdown) -> str:
         if (low_us > 0 or high_us < 0) and abs(us) >= _LEAST * longer
     }
     largest = sorted(added, key=lambda name: -abs(added[name]))[:_ADDED]
-    named = [f"{name} {units.time(added[name])}" for name in largest]
-    named.append(f"{_REST} {units.time(longer - sum(added[name] for name in largest))}")
+    told = {name: added[name] for name in largest}
+    apart = longer - sum(us for us, _, _ in found.values())
+    if abs(apart) >= _LEAST * longer:
+        told[_APART] = apart
+    told[_REST] = longer - sum(told.values())
+    named = [f"{name} {units.time(us)}" for name, us in told.items()]
     return f"{other.name} takes {units.time(longer)} longer than {one.name}: {_listed(named)}."
 
 
