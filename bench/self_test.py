@@ -1,6 +1,6 @@
 """Can the verdicts of `compare` be trusted here? Identical backends, planted slowdowns and cheats.
 
-    python bench/self_test.py FOLDER [--starts N]        about twenty minutes for 40 starts
+    python bench/self_test.py FOLDER [--starts N]        for 40 starts, twenty minutes to an hour
     python bench/self_test.py FOLDER --until-decided     how soon two backends are: ten minutes
 
 A comparison for each of four backends has entries that are that backend, and entries that are made

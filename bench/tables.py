@@ -183,13 +183,13 @@ def selftestbrief(path: Path) -> Iterator[str]:
 
 
 def bystarts(path: Path) -> Iterator[str]:
-    """What fewer starts would have said, of identical backends and of slowed ones."""
-    titles = ("starts", 'called "same"', "called different")
+    """What fewer rounds would have said, of identical backends and of slowed ones."""
+    titles = ("rounds", 'called "same"', "called different", "the interval holds 1")
     slowed = ("3 % slower: the interval lies above 1", 'called "slower"')
     rows = []
     for one in json.loads(path.read_text())["by starts"]:
         of = (
-            *((one[key], one["comparisons"]) for key in ("same", "wrong")),
+            *((one[key], one["comparisons"]) for key in ("same", "wrong", "hold the truth")),
             *((one[key], one["slowdowns"]) for key in ("found", "called slower")),
         )
         rows.append((str(one["starts"]), *(f"{hits} of {tries}" for hits, tries in of)))
