@@ -5,6 +5,7 @@ python bench/free_threaded.py > results/production/free-threaded.json
 
 import json
 import sys
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from datetime import date
 from itertools import islice
@@ -58,6 +59,7 @@ def newest(package: str) -> tuple[str, str]:
 
 
 def main() -> None:
+    ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     packages = {"numpy": "NumPy", "jaxlib": "JAX's compiled part"} | {
         name: row.library
         for row in BACKENDS

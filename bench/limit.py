@@ -9,6 +9,7 @@ of many tries, which other programs can only make slower.
 
 import json
 import os
+from argparse import ArgumentParser
 from collections.abc import Callable
 from ctypes import CDLL, c_float, c_long
 from pathlib import Path
@@ -67,6 +68,7 @@ def bytes_per_s(size: int) -> float:
 
 
 def main() -> None:
+    ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     processor = read_machine().processor
     rates = {
         "processor": processor.model,

@@ -9,8 +9,8 @@ A block begins with `<!-- KIND drawn from FILE -->` and ends with `<!-- end -->`
 tables.py.
 """
 
+import argparse
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,13 +101,19 @@ def built() -> Iterator[tuple[Path, str]]:
 
 def main() -> None:
     """Write the files, or check them."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--release", action="store_true")
+    asked = parser.parse_args()
     for path, content in (*shipped(), *texts()):
-        if "--check" not in sys.argv:
+        if not asked.check:
             path.write_bytes(content)
         elif not path.exists() or content != path.read_bytes():
             name = path.relative_to(ROOT)
             raise SystemExit(f"{name} is stale; fix it with: python bench/readme.py")
-    if "--release" in sys.argv:
+    if asked.release:
         for path, text in built():
             path.write_text(text, encoding="utf-8")
 

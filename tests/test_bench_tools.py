@@ -1,6 +1,7 @@
 """Tools of bench/: other settings, other conditions, two backends, a GPU."""
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 
@@ -99,6 +100,14 @@ def test_the_run_on_a_gpu_times_each_backend_once():
 def test_the_run_on_a_gpu_names_backends_that_exist():
     chosen = {*gpu.FIRST, *gpu.APART, *gpu.BESIDE, *gpu.ON_NETWORKS, *gpu.ON_BATCHES, *gpu.PACED}
     assert chosen | {gpu.AS_INSTALLED, *gpu.WITH_BARRIERS} <= {*names(device="gpu")}
+
+
+@pytest.mark.parametrize("tool", ["free_threaded", "limit", "readme"])
+def test_a_tool_does_nothing_where_it_is_asked_wrongly(tool):
+    asked = (sys.executable, ROOT / f"bench/{tool}.py", "--chek")
+    done = subprocess.run(asked, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--chek" in done.stderr
 
 
 def test_wheels_to_carry_to_a_gpu_are_the_versions_that_are_tested():
