@@ -251,7 +251,7 @@ def test_a_page_replaces_only_a_page(run, tmp_path):
     for command in ("report", "machines", "classroom"):
         done = run(command, mine, "-o", mine)
         assert done.code == 1
-        assert "mine.jsonl: is there and is no page" in done.errors
+        assert "mine.jsonl: cannot be written: it is there and of another kind" in done.errors
     assert mine.read_bytes() == measured
     for _ in range(2):
         assert run("report", mine, "-o", page).code == 0

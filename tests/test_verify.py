@@ -52,6 +52,10 @@ def test_a_kept_verification_knows_its_machine(run, verified, weights_file, tmp_
     fused, _ = kept["backends"]
     assert fused["runs"]["isa"]
     assert "not a result file" in run("report", output).errors
+    assert verified("-o", output).code == 0, "again"
+    output.write_text("{}")
+    assert "of another kind" in verified("-o", output).errors
+    assert output.read_text() == "{}"
 
 
 def test_a_folder_to_write_is_one_sentence(refused, tmp_path):

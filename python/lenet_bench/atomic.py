@@ -9,6 +9,8 @@ from pathlib import Path
 
 from .errors import LenetBenchError
 
+_OTHER = "it is there and of another kind; give --output another name"
+
 
 @contextmanager
 def writing(path: Path, failure: type[LenetBenchError]) -> Iterator[None]:
@@ -58,12 +60,19 @@ def write_file(
         write_atomically(path, content, durable=durable)
 
 
-def check_writable(path: Path) -> None:
-    """Raise OSError if the file cannot be written; creates its folder and keeps the file."""
+def check_writable(path: Path, begins: bytes = b"") -> None:
+    """Raise OSError if the file cannot be written, or if it begins with other bytes than these.
+
+    Creates its folder and keeps the file.
+    """
     if is_stream(path):
         return
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if begins and path.is_file():
+        with path.open("rb") as file:
+            if file.read(len(begins)) not in (b"", begins):
+                raise FileExistsError(errno.EEXIST, _OTHER)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(path)
     temporary.unlink(missing_ok=True)

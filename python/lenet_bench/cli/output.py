@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ..atomic import write_file, writing
+from ..atomic import write_file
 from ..errors import LenetBenchError, ResultError
 from ..network import LENET
 from ..show.terminal.screen import Screen, encodable
@@ -50,19 +50,13 @@ def give_page(path: Path, html: str, *, show: bool) -> None:
     """Write a page, also over an older one, and open it where that is asked for."""
     import webbrowser
 
-    if path.is_file() and _is_other(path):
-        raise ResultError(f"{path}: is there and is no page; give --output another name")
+    from ..results.files import check_place
+
+    check_place(path, _PAGE)
     write_file(path, html.encode(), ResultError)
     note(f"wrote {path}")
     if show and not webbrowser.open(path.resolve().as_uri()):
         note("no browser was found; open the page yourself")
-
-
-def _is_other(path: Path) -> bool:
-    """Whether it has content of another kind, which a page must not replace."""
-    with writing(path, ResultError), path.open("rb") as file:
-        start = file.read(len(_PAGE)).lower()
-    return bool(start) and start != _PAGE
 
 
 def run(

@@ -59,7 +59,7 @@ def verify(
     """
     from ..mnist import find_mnist, read_mnist
     from ..questions.infer import ALL, AUTO, in_order
-    from ..questions.verify import Outcomes, Verification, verify_each
+    from ..questions.verify import BEGINS, Outcomes, Verification, verify_each
     from ..registry import on_device
     from ..results.files import check_place
     from ..show.terminal.progress import progress
@@ -70,7 +70,7 @@ def verify(
             raise click.UsageError("--data, --output, --weights and --device are for LeNet only")
         return each_network(network, partial(_agreement, backends, threads, as_json))
     if output:
-        check_place(output)
+        check_place(output, BEGINS)
     read, digits = read_weights(weights), read_mnist("test", find_mnist(data, part="test"))
     names = in_order(backends, read, device)
     named = {on_device(name, device) for name in backends if name not in (AUTO, ALL)}

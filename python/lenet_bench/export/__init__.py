@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..atomic import write_file
+from ..atomic import check_writable, write_file, writing
 from ..errors import LenetBenchError, Unavailable
 from ..installed import CONVERTER, installed_version
 from ..weights import Weights
@@ -59,6 +59,7 @@ FORMATS = {
     "tflite": {".tflite": "tflite_model"},
     "caffe": {".prototxt": "prototxt", ".caffemodel": "caffemodel"},
 }
+_KIND = 8  # bytes that tell each of these apart from other files
 _EXTRAS = {"onnx": "onnx", "tflite": "keras"}  # the extra that makes each format
 
 
@@ -84,7 +85,11 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
         raise Unavailable(
             f"{format} cannot be written ({error}); fix it with: {command}"
         ) from error
-    for path, content in zip(paths, contents, strict=True):
+    made = dict(zip(paths, contents, strict=True))
+    for path, content in made.items():
+        with writing(path, LenetBenchError):
+            check_writable(path, content[:_KIND])
+    for path, content in made.items():
         write_file(path, content)
     return paths
 

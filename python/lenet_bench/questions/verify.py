@@ -30,6 +30,7 @@ from ..weights import Weights
 Array = NDArray[np.float64]
 
 KIND, SCHEMA = "verification", 2  # of the result file
+BEGINS = f'{{\n "kind": "{KIND}"'.encode()  # how each begins
 
 _BATCH = 250  # images a call: often enough to show progress, long enough to be cheap
 

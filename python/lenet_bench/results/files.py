@@ -44,7 +44,7 @@ def _unpacked(path: Path, content: bytes) -> bytes:
     return found
 
 
-def check_place(path: Path) -> None:
-    """Raise ResultError if the file cannot be written; do not change it."""
+def check_place(path: Path, begins: bytes = b"") -> None:
+    """Raise ResultError if the file cannot be written, or begins otherwise; do not change it."""
     with writing(path, ResultError):
-        check_writable(path)
+        check_writable(path, begins)
