@@ -1,6 +1,7 @@
 """A result that is given to others: all its figures, in few bytes, and nothing of its owner's."""
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,14 @@ def test_share_writes_nothing_without_a_yes(result_file, tmp_path, run):
     for answer, code in ((b"n\n", 0), (b"", 130)):
         assert run(*asked, input=answer).code == code
         assert not folder.exists()
+
+
+def test_share_does_one_thing_at_a_time(run):
+    for words in ("--check --keep", "--keep --print", "--keep --yes", "--print -o x"):
+        done = run("share", "mine.jsonl", *words.split())
+        assert done.code == 2
+        first, second = re.findall(r"(?<!\S)-\S+", words)
+        assert f"{first} and {second}: give one of them" in done.errors
 
 
 def test_share_writes_one_file(result_file, tmp_path, run):

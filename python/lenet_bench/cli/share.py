@@ -14,17 +14,19 @@ from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
 if TYPE_CHECKING:
     from ..questions.share import Given
 
+_FOLDER = Path("results/community")
+
 
 @command("Prepare a result for others.")
 @click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=FILE)
-@option("-o, --output DIR", "Write the file here.", "folder", default="results/community")
+@option("-o, --output DIR", f"Write the file here. [{_FOLDER}]", "folder")
 @option("--yes", "Write without asking.")
 @option("--print", "Only print every line of the file.", "whole")
 @option("--keep", "Write FILE.jsonl.gz beside each FILE.jsonl, of any run.")
 @option("--check", "Check shared files, or folders of them.")
 def share(
     results: tuple[Path, ...],
-    folder: Path,
+    folder: Path | None,
     yes: bool,
     whole: bool,
     keep: bool,
@@ -41,6 +43,10 @@ def share(
     $ lenet-bench share --keep mine.jsonl why.jsonl             small, to keep
     $ lenet-bench share --check results/community               what CI does
     """
+    forms = {"--check": check, "--keep": keep, "--print": whole, "-o": folder, "--yes": yes}
+    chosen = [name for name, given in forms.items() if given]
+    if len(chosen) > 1 and chosen[0] != "-o":
+        raise click.UsageError(f"{chosen[0]} and {chosen[1]}: give one of them")
     if check:
         return _check(results)
     if keep:
@@ -56,7 +62,7 @@ def share(
         say(as_lines(found.log).decode().splitlines())
         return SUCCESS
     say(_shown(found))
-    file = folder / found.name
+    file = (folder or _FOLDER) / found.name
     try:
         if not yes and not click.confirm(f"Write {file}?", err=True):
             note("nothing was written")
