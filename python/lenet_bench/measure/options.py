@@ -188,6 +188,8 @@ class CompareOptions:
         for name, value in positive.items():
             if value is not None and not value > 0:
                 raise Misuse(f"expected {name} above 0, got {value:g}")
+        if self.interval_s and (self.keep_warm_s or 0) >= self.interval_s:
+            raise Misuse("--keep-warm must be shorter than the --interval")
         if self.callers and (self.beside or any(vars(self.between).values())):
             raise Misuse(
                 "--callers call again at once and with nothing beside them: leave out --interval, "
