@@ -10,6 +10,7 @@ import click
 from ..texts import listed
 from .options import (
     Device,
+    Real,
     Whole,
     backends_argument,
     command,
@@ -93,7 +94,7 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
 @option(
     "--quota CORES",
     "Give each process so much CPU time, as a container has: 1.5. Needs a control group.",
-    kind=click.FloatRange(0.01, 1024),
+    kind=Real(0.01, 1024),
     callback=usable,
 )
 @option(

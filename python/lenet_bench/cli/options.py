@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from inspect import cleandoc
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from shlex import quote
 from time import monotonic
@@ -88,6 +88,19 @@ class Whole(click.IntRange):
     """A whole number within limits, which click would call an integer range."""
 
     name = "whole number"
+
+
+class Real(click.FloatRange):
+    """A finite number within limits; click's lets NaN through, which no limit is above."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Refuse what is not finite."""
+        number = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"expected a finite number, got {value!r}", param, ctx)
+        return number
 
 
 BACKEND = BackendName()

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..choices import FRAMEWORKS, Recipe
-from .options import Whole, command, data_option, json_option, option, option_group, usable
+from .options import Real, Whole, command, data_option, json_option, option, option_group, usable
 from .output import SUCCESS, WRONG, answer, note, screen
 
 WEIGHTS, FOLDER = Path("lenet.safetensors"), Path("results/train")
@@ -29,9 +29,9 @@ def _choice(name: str, values: Any, meaning: str) -> Callable[[Any], Any]:
 _recipe_options = option_group(
     _choice("epochs", Whole(1), "Passes over the training images."),
     _choice("batch", Whole(1), "Images per step."),
-    _choice("rate", click.FloatRange(0, min_open=True), "Highest learning rate of the cycle."),
-    _choice("momentum", click.FloatRange(0, 1, max_open=True), "Nesterov momentum."),
-    _choice("weight_decay", click.FloatRange(0), "L2 penalty on the weights."),
+    _choice("rate", Real(0, min_open=True), "Highest learning rate of the cycle."),
+    _choice("momentum", Real(0, 1, max_open=True), "Nesterov momentum."),
+    _choice("weight_decay", Real(0), "L2 penalty on the weights."),
     _choice("seed", Whole(0), "The same seed gives the same weights."),
     _choice("validation", Whole(1), "Training images held out to choose the epoch."),
     _choice("images", Whole(1), "Use only N training images, those held out included. [all]"),
