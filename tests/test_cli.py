@@ -50,6 +50,20 @@ def test_too_many_threads_are_answered_with_the_cores(run):
         assert {str(cores), str(cores + 1)} <= set(re.findall(r"\d+", errors))
 
 
+def test_a_dash_is_answered_with_the_name_of_standard_input(run, result_file):
+    for words in (
+        "report -",
+        "compare -o -",
+        "share m.jsonl -o ''",
+        "machines -",
+        "diff - m.jsonl",
+    ):
+        done = run(*shlex.split(words))
+        assert done.code == 2
+        assert "is no name; standard input has one: /dev/stdin" in " ".join(done.errors.split())
+    assert run("report", "/dev/stdin", input=result_file.read_bytes()).code == 0
+
+
 def test_train_has_the_choices_of_training():
     others = {"named", "output", "data", "threads", "as_json"}
     assert {one.name for one in train.params} - others == {*vars(Recipe())} - {"augmentation"}

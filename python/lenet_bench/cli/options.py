@@ -20,9 +20,20 @@ from ..network import LENET
 if TYPE_CHECKING:
     from ..subjects.subject import Subject
 
+
+class _Name(click.Path):
+    """A file or a folder, which is not opened here."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Refuse no name, and the sign for standard input, which would be a file's name."""
+        if value in ("", "-"):
+            self.fail(f"{value!r} is no name; standard input has one: /dev/stdin", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 #: Not checked by click: if one image cannot be read, the others are still answered.
-FILE = click.Path(path_type=Path, readable=False)
-FOLDER = click.Path(path_type=Path, readable=False, file_okay=False)
+FILE = _Name(path_type=Path, readable=False)
+FOLDER = _Name(path_type=Path, readable=False, file_okay=False)
 
 _LONGEST_S = 500 * 3600  # the system waits for less than 2^31 ms
 
