@@ -44,6 +44,8 @@ def infer(
 
     Exit codes: 0 where every picture was read and all backends agree, else 1.
     """
+    if show and as_json:
+        raise click.UsageError("--json prints and --show draws: give one of them")
     from ..questions.infer import Failure, all_agree, open_backends, to_json
     from ..questions.infer import infer as answers_of
     from ..show.sentences import missing
