@@ -120,6 +120,15 @@ TIMES = {None: "-", 0.0671: "67.1 ns", 999.6: "1.00 ms", 41_870: "41.9 ms", 1_80
 RATIOS = {None: "-", 0.01234: "0.0123", 1.0456: "1.05", 2469.4: "2,469"}
 
 
+@pytest.mark.parametrize(
+    ("cores", "said"),
+    [((1,), "on core 1 of"), ((0, 1), "on cores 0, 1 of"), ((), "on any core of")],
+)
+def test_the_first_sentence_names_the_cores(cores, said):
+    lines = comparison(as_result(log(blocks("fused", 20), worker_cores=cores)), Screen(200, False))
+    assert said in next(iter(lines))
+
+
 def test_a_time_has_three_figures():
     assert [units.time(us) for us in TIMES] == list(TIMES.values())
 

@@ -1,5 +1,6 @@
 """How figures are spelled everywhere: three digits and a unit, and a dash for a missing one."""
 
+from collections.abc import Sequence
 from math import floor, log10
 
 NONE = "-"
@@ -76,6 +77,12 @@ def percent(*shares: float | None, places: int | None = None) -> str:
     form = ".3g" if places is None else f".{places}f"
     known = [f"{100 * share:{form}} %" for share in shares if share is not None]
     return " to ".join(known) if len(known) == len(shares) else NONE
+
+
+def named_cores(numbers: Sequence[int]) -> str:
+    """Spelled core 1, or cores 0, 1; nothing of none."""
+    plural = "s" if len(numbers) > 1 else ""
+    return f"core{plural} {', '.join(map(str, numbers))}" if numbers else ""
 
 
 def counted(number: int, what: str) -> str:

@@ -8,7 +8,7 @@ from statistics import median_low
 
 import numpy as np
 
-from ..units import counted, percent, time
+from ..units import counted, named_cores, percent, time
 from .model import BackendResult, Disturbance, Result
 from .statistics import (
     DECIDED,
@@ -186,7 +186,7 @@ def _without_p99(rows: Sequence[BackendResult]) -> dict[str, int]:
 
 
 def _of_the_machine(result: Result) -> Iterator[str]:
-    seen, cores = result.disturbance, _spell(result.rules.worker_cores)
+    seen, cores = result.disturbance, named_cores(result.rules.worker_cores)
     if said := disturbance(seen):
         yield f"{said}; close other programs, and repeat"
     limit = result.machine.processor.quota
@@ -252,7 +252,7 @@ def _preempted_per_s(row: BackendResult) -> float:
 
 def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[str]:
     """Each figure of a backend with what it must not exceed, and what is said of those that do."""
-    rules, cores = result.rules, _spell(result.rules.worker_cores)
+    rules, cores = result.rules, named_cores(result.rules.worker_cores)
     own = set(rules.worker_cores)
     floor = result.floor.p50_us or 0.0
     several = any(row.threads is not None for row in rows)
@@ -418,9 +418,3 @@ def _warming(row: BackendResult) -> float:
             first, last = quarters
             gains.append(first / max(1.0, last) - 1)
     return float(np.median(gains)) if len(gains) >= FEWEST_STARTS else 0.0
-
-
-def _spell(cores: tuple[int, ...]) -> str:
-    if not cores:
-        return ""
-    return f"core{'s' if len(cores) > 1 else ''} {', '.join(map(str, cores))}"

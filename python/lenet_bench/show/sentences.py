@@ -51,7 +51,7 @@ def missing(names: Iterable[str]) -> str | None:
 def conditions(result: Result) -> str:
     """What was measured, on which machine and how long."""
     rules = result.rules
-    cores = ", ".join(map(str, rules.worker_cores)) or "any"
+    cores = units.named_cores(rules.worker_cores) or "any core"
     pause = f", {units.span(rules.interval_s)} apart" if rules.interval_s else ""
     anew = all(len(row.cold_starts) >= result.rounds for row in timed(result))
     rounds = counted(result.rounds, "shuffled round")
@@ -64,7 +64,7 @@ def conditions(result: Result) -> str:
     each = ", every backend in a new process each time" if anew else ""
     return (
         f"{_network(rules)}{pause}{warm}{cold}; "
-        f"{threads(result)}{busy}{quota} on core {cores} of {processor(result.machine)}{gpu}; "
+        f"{threads(result)}{busy}{quota} on {cores} of {processor(result.machine)}{gpu}; "
         f"{rounds}{each}{_starts(result)}, in {result.elapsed_s:.0f} s"
     )
 
