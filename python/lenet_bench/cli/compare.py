@@ -2,6 +2,7 @@
 
 import os
 import re
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,11 +46,12 @@ def _milliseconds(text: str) -> float:
 def _pause(text: str) -> float:
     """The same, or how often: 50Hz."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*Hz", text.strip(), re.IGNORECASE)
-    if match is None:
-        return _milliseconds(text)
-    if not 1e-3 <= float(match[1]) <= 1e6:
-        raise click.BadParameter(f"expected 0.001Hz to 1000000Hz, got {text!r}")
-    return 1 / float(match[1])
+    pause = 1 / (float(match[1]) or inf) if match else _milliseconds(text)
+    if not 1e-6 <= pause <= 1e3:
+        raise click.BadParameter(
+            f"expected 0.001ms to 1000s, or 1000000Hz to 0.001Hz, got {text!r}"
+        )
+    return pause
 
 
 def _batch_sizes(text: str) -> tuple[int, ...]:
