@@ -135,6 +135,7 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
     "Keep N other processes at work meanwhile, a core each.",
     kind=Whole(min=0),
     default=0,
+    callback=usable,
 )
 @option("--cores N", "Cores of a backend. [one a thread and caller, or all]", callback=usable)
 @option("--floor", "Measure the first backend's version in a second environment, too.")
