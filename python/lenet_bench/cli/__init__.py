@@ -69,6 +69,7 @@ class _Commands(click.Group):
 
 @click.group(
     cls=_Commands,
+    commands=dict.fromkeys(_FILES, click.Command(None)),  # their names, to suggest one
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Examples:
