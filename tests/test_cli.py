@@ -142,10 +142,23 @@ def test_a_run_with_a_closed_output_is_saved(tmp_path, closed):
     assert CLOSED in done.stderr or "2>" in closed
 
 
-def test_a_question_to_a_closed_input_is_answered_by_no(result_file, tmp_path):
+@pytest.mark.parametrize("closed", ["<&-", "</dev/null"])
+def test_a_question_that_gets_no_answer_is_misuse(result_file, tmp_path, closed):
     asked = shlex.join([*COMMAND, "share", str(result_file), "-o", str(tmp_path / "shared")])
-    done = ran("sh", "-c", f"{asked} <&-", code=130, env=environment())
-    assert done.stderr.endswith("lenet-bench: nothing was written\n")
+    done = ran("sh", "-c", f"{asked} {closed}", code=2, env=environment())
+    said = "nothing was written: standard input has no answer; give --yes\n"
+    assert done.stderr.endswith(f"lenet-bench: {said}")
+    assert not (tmp_path / "shared").exists()
+
+
+def test_ctrl_c_at_a_question_writes_nothing(result_file, tmp_path):
+    with started("share", str(result_file), "-o", str(tmp_path / "shared")) as process:
+        while process.stderr.read(1) != b"]":  # of the question's [y/N]
+            pass
+        wait_for(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(180) == 130
+        assert process.stderr.read().endswith(b"lenet-bench: nothing was written\n")
     assert not (tmp_path / "shared").exists()
 
 

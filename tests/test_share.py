@@ -130,7 +130,7 @@ def test_a_folder_is_checked_whole_but_for_its_readme(shared_file, run, tmp_path
 def test_share_writes_nothing_without_a_yes(result_file, tmp_path, run):
     folder = tmp_path / "community"
     asked = ("share", str(result_file), "-o", str(folder))
-    for answer, code in ((b"n\n", 0), (b"", 130)):
+    for answer, code in ((b"n\n", 0), (b"", 2)):
         assert run(*asked, input=answer).code == code
         assert not folder.exists()
 

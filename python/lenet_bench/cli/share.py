@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..errors import Misuse
 from ..units import counted
 from .options import FILE, command, option
 from .output import INTERRUPTED, SUCCESS, WRONG, complain, note, say
@@ -67,7 +68,9 @@ def share(
         if not yes and not click.confirm(f"Write {file}?", err=True):
             note("nothing was written")
             return SUCCESS
-    except (click.Abort, RuntimeError):  # Ctrl-C, or no standard input
+    except (click.Abort, RuntimeError) as error:
+        if not isinstance(error.__context__, KeyboardInterrupt):  # its end, or it is closed
+            raise Misuse("nothing was written: standard input has no answer; give --yes") from None
         note("nothing was written")
         return INTERRUPTED
     write_file(file, found.content)
