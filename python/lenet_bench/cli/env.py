@@ -113,7 +113,7 @@ def remove_environments(names: tuple[str, ...], converted: bool) -> int:
     from ..cache import cache_folder, prune
     from ..registry.environments import remove
 
-    if not names and not converted:
+    if converted == bool(names):
         raise click.UsageError("expected the names of environments, or --converted")
     if converted:
         prune("converted", 0)
