@@ -77,7 +77,7 @@ def list_environments(as_json: bool) -> int:
 
 
 @env.command("create")
-@click.argument("names", metavar="[NAME...]", nargs=-1, type=_ENVIRONMENT)
+@click.argument("names", metavar="[NAME | NAME==VERSION]...", nargs=-1, type=_ENVIRONMENT)
 @option("--all", "Create every environment that this machine can use.", "every")
 def create_environments(names: tuple[str, ...], every: bool) -> int:
     """Create environments from pinned versions; if one fails, the others are still created."""
@@ -106,7 +106,7 @@ def create_environments(names: tuple[str, ...], every: bool) -> int:
 
 
 @env.command("remove")
-@click.argument("names", metavar="[NAME...]", nargs=-1, type=_ENVIRONMENT)
+@click.argument("names", metavar="[NAME | NAME==VERSION]...", nargs=-1, type=_ENVIRONMENT)
 @option("--converted", "Remove what models of your own were converted to.")
 def remove_environments(names: tuple[str, ...], converted: bool) -> int:
     """Remove environments, or conversions of models."""
