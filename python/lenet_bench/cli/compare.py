@@ -110,7 +110,6 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
     "--callers-in [threads|processes]",
     "The callers are threads of one process, or a process each. [threads]",
     "callers_in",
-    callback=lambda _context, _option, where: where or "threads",
 )
 @option(
     "--interval MS",
@@ -224,8 +223,9 @@ def compare(
         threads = chosen["threads"]
         say([subject.program(shown, threads if isinstance(threads, int) else 1)])
         return 0
-    if chosen["callers_in"] == "processes" and not chosen["callers"]:
+    if chosen["callers_in"] and not chosen["callers"]:
         raise click.UsageError("--callers-in is for --callers")
+    chosen["callers_in"] = chosen["callers_in"] or "threads"
     named = tuple(on_device(name, device) for name in backends)
     if fail_over and len(set(map(without_version, named))) == len(named):
         raise click.UsageError(
