@@ -110,6 +110,13 @@ def test_no_name_with_a_hyphen_is_broken():
     assert " ".join(lines).split() == words.split()
 
 
+def test_no_figure_is_parted_from_its_unit():
+    for spelled in ("89 %", "12.3 µs", "20 ms", "7 s", "1.4 GiB"):
+        before = "x" * (39 - spelled.index(" "))  # so that the number alone ends the line
+        lines = Screen(40, colour=False).wrap(f"{before} {spelled} of it")
+        assert lines == [before, f"  {spelled} of it"]
+
+
 def test_a_column_of_dashes_is_left_out():
     columns = [Column("a", ["x", "y"]), Column("b", ["-", "-"], leaves=1), Column("c", ["1", "-"])]
     header, *_ = table(Screen(40, colour=False), columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations  # NumPy is not imported to print a help page
 
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from textwrap import wrap
@@ -20,6 +21,8 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 _IN_ASCII = str.maketrans("µ…✓✗▸█▉▊▋▌▍▎▏▀", "u~+x>####    =")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _WITHOUT_TERMINAL = 80
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|([nµm]?s|[MG]i?B)\b)")
+_WHOLE = "\xa0"  # a space at which no line ends
 
 
 @dataclass(frozen=True)
@@ -49,15 +52,15 @@ class Screen:
         return "█" * whole + (_EIGHTHS[rest] if rest else "")
 
     def wrap(self, text: str, style: str = "", *, hanging: str = "  ") -> list[str]:
-        """Lines of the screen's width; names with a hyphen, options and paths stay whole."""
+        """Lines of the screen's width; names with a hyphen, paths and 89 % stay whole."""
         lines = wrap(
-            " ".join(printable(text).split()),
+            _BEFORE_UNIT.sub(_WHOLE, " ".join(printable(text).split())),
             self.columns,
             subsequent_indent=hanging,
             break_on_hyphens=False,
             break_long_words=False,
         )
-        return [self.paint(line, style) for line in lines]
+        return [self.paint(line.replace(_WHOLE, " "), style) for line in lines]
 
     def picture(self, image: NDArray[np.float32]) -> list[str]:
         """A picture from 0 (dark) to 1 (bright), an even number of rows: two of them to a line."""
