@@ -34,6 +34,16 @@ def test_caffe_has_two_files(run, tmp_path):
         assert array.tobytes() in content
 
 
+def test_a_model_replaces_only_its_like(run, refused, tmp_path):
+    mine = tmp_path / "lenet.prototxt"
+    mine.write_text("my notes")
+    assert "of another kind" in refused("export", "caffe", "-o", tmp_path / "lenet")
+    assert [mine.read_text(), *tmp_path.iterdir()] == ["my notes", mine]
+    mine.write_text("")
+    for _ in range(2):
+        assert run("export", "caffe", "-o", mine).code == 0
+
+
 def test_a_wrong_place_is_refused(refused, tmp_path):
     """`lenet.v2` is no order to replace lenet.caffemodel."""
     assert "lenet.v2" in refused("export", "caffe", "-o", tmp_path / "lenet.v2")
