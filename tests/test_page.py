@@ -174,6 +174,21 @@ def test_the_largest_avoidable_cost_is_named_with_what_to_call_instead():
     assert not any("avoidable" in said for said in conclusions(measured("onednn", "keras")))
 
 
+@pytest.mark.parametrize("format", ["keras", ".onnx"])
+def test_the_same_answers_are_said_only_of_calls_that_give_them(format):
+    def said(off):
+        rows = [
+            blocks(name, STORY[name], difference=off)
+            for name in ("keras", "keras:predict_on_batch")
+        ]
+        (run,) = gather([("r.jsonl", result(*rows, other=Other("own", format=format)))])
+        return " ".join(conclusions(run))
+
+    assert "the same answer" in said(1e-7)
+    assert "the same answer" not in said(0.02)
+    assert "answers off by 2e-02" in said(0.02)
+
+
 def test_an_avoidable_cost_is_told_from_the_first_start_on_without_a_verdict():
     rows = [blocks(name, STORY[name], 1) for name in ("keras", "keras:predict_on_batch")]
     (run,) = gather([("r.jsonl", result(*rows))])

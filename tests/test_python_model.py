@@ -245,6 +245,7 @@ ARGS = "import numpy as np\ndef get_args():\n    return {args}\n"
         ("x", "(np.array(['a']),)", "its input x is of the type ndarray, and only arrays"),
         ("exit(4)", "(np.ones(2),)", "line 3 raises SystemExit: 4"),
         ("x / 0", "(np.ones(2, np.float32),)", "its answers are not finite"),
+        ("x * np.random.rand()", "(np.ones(2),)", "it answers the same input differently each time"),
     ],
 )
 def test_a_model_that_cannot_be_called_is_one_sentence(refused, tmp_path, answer, args, said):
@@ -252,6 +253,15 @@ def test_a_model_that_cannot_be_called_is_one_sentence(refused, tmp_path, answer
     sentence = refused("compare", "--model", file, "jax", "-o", tmp_path / "run.jsonl")
     assert "model.py: " in sentence
     assert said in sentence
+
+
+@needs("jax")
+def test_a_tolerance_that_the_models_precision_widens_is_said(run, tmp_path):
+    code = JAX.format(answer="jax.numpy.sin(x * 1e6)")
+    file = of(tmp_path, code + ARGS.format(args="(np.full(4, 0.1, np.float32),)"))
+    more = ("--rounds", "1", "--json", "-o", tmp_path / "run.jsonl")
+    done = run("compare", "--model", file, "jax", *more)
+    assert done.answer["arbiter"].startswith("JAX in float64; its own precision moves these by 0.0")
 
 
 @needs("jax")

@@ -31,6 +31,7 @@ from ..models.reader import Read, Sizes, arrays_of, with_inputs
 from ..networks.memory import limit_memory
 from ..process import Child, Died, Parent
 from ..registry import (
+    FLOAT32,
     Backend,
     Device,
     Network,
@@ -49,7 +50,7 @@ from ..registry.rows import BACKENDS
 from ..units import counted
 from ..weights import Weights
 from .arbiter import distance
-from .model import READ_S, OwnModel, place, sha256_of, unsupported
+from .model import ALLOWED, READ_S, OwnModel, place, sha256_of, unsupported
 from .network import file_with
 from .subject import Known, Prepared, Run, received, sent
 
@@ -160,12 +161,12 @@ class FrameworkModel(OwnModel):
         inputs = read["inputs"]
         subject = replace(self, sha256=sha256, outputs=tuple(read["outputs"]), made_1=read["open"])
         subject = replace(subject, converted=subject._conversions(run, inputs[0]))
-        judge = self.judge(read["coarse"])
-        judge = replace(
-            judge,
-            least=max(judge.least, _ROUNDED * right["rounding"]),
-            whose=f"those of {right['by']}",
-        )
+        judge, arbiter = self.judge(read["coarse"]), right["by"]
+        least = _ROUNDED * right["rounding"]
+        if least > judge.allowed(FLOAT32):
+            arbiter += f"; its own precision moves these by {right['rounding']:.2g}"
+        whose = f"those of {right['by']}"
+        judge = replace(judge, least=max(judge.least, least), whose=whose)
         answers = np.full(len(inputs), None)
         for number, answer in enumerate(right["answers"]):
             answers[number] = (answer,)
@@ -173,7 +174,7 @@ class FrameworkModel(OwnModel):
             subject,
             Known(inputs, answers),
             judge,
-            right["by"],
+            arbiter,
             parameters=read["parameters"],
         )
         return replace(known, costs=subject._costs(run))
@@ -410,6 +411,11 @@ def serve_reading(parent: Parent) -> None:
 def _right(subject: FrameworkModel, model: Any, inputs: Sequence[Inputs]) -> dict[str, Any]:
     """The answers in float64, and how far the model's own are from them."""
     own = [subject.exact(model, one, double=False) for one in inputs]
+    if distance(subject.exact(model, inputs[0], double=False), own[0]) > ALLOWED:
+        raise LenetBenchError(
+            "it answers the same input differently each time (a dropout left on?), so no answer "
+            "can be judged"
+        )
     right, by = own, f"{subject.framework} in its own precision"
     try:
         right = [subject.exact(model, one, double=True) for one in inputs]

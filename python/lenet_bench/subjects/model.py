@@ -48,7 +48,7 @@ _LONGEST = 300  # characters of an engine's sentence
 _NO_REASON = ("TFLM failed", "Interpreter invocation failed", "runSession ended")
 READ_S = 120.0
 _ANSWER_S = 15.0  # for all inputs
-_ALLOWED = 1e-3  # relative L2 distance; a wrong operator is off by hundred times
+ALLOWED = 1e-3  # relative L2 distance; a wrong operator is off by hundred times
 #: Of coarser numbers: float16, some layers deep; a step of eight bits up or down.
 _ALLOWED_COARSE = {"float16": 0.02, "int8": 0.05}
 
@@ -144,7 +144,7 @@ class OwnModel(Subject):
         from . import arbiter
 
         least = _ALLOWED_COARSE.get(coarse, 0.0)
-        return Judge(arbiter.from_nearest, _ALLOWED / FLOAT32, least, said="answers")
+        return Judge(arbiter.from_nearest, ALLOWED / FLOAT32, least, said="answers")
 
     def prepared_as(
         self, subject: "OwnModel", known: Known, judge: Judge, arbiter: str, **more: Any

@@ -24,6 +24,7 @@ _LAYERS = (
     ("keras", "", "Keras predict"),
 )
 _AVOIDABLE = 1.1  # times as long as another variant
+_SAME = 1e-3  # from the right answers, of what gives the same ones
 _UNSURE = " Too few starts to be sure."
 #: What is known to go wrong with a variant.
 _TRAPS = {
@@ -137,8 +138,9 @@ def conclusions(run: Run) -> Iterator[str]:
     if doubt is not None:
         yield (
             f"The largest avoidable cost: {slow['name']} takes {units.time(slow['p50_us'])}. "
-            f"{quick['name']} gives the same answer in {units.time(quick['p50_us'])}, "
-            f"so {slow['name']} takes {times_longer(run, slow, quick)} as long; call "
+            f"{quick['name']} gives {_answers(slow, quick, 'the same answer')} in "
+            f"{units.time(quick['p50_us'])}, so {slow['name']} takes "
+            f"{times_longer(run, slow, quick)} as long; call "
             f"{quick['name']} instead.{doubt}"
         )
 
@@ -164,7 +166,8 @@ def _replaced(run: Run) -> Iterator[str]:
     if doubt is not None:
         yield (
             f"Replace `{call_of(slow['name'])}` by `{call_of(quick['name'])}` ({slow['name']} by "
-            f"{quick['name']}): {times_longer(run, slow, quick)} as fast, the same answers.{doubt}"
+            f"{quick['name']}): {times_longer(run, slow, quick)} as fast, "
+            f"{_answers(slow, quick, 'the same answers')}.{doubt}"
         )
         if trap := _TRAPS.get(quick["variant"]):
             yield trap
@@ -175,6 +178,14 @@ def _replaced(run: Run) -> Iterator[str]:
             f"The fastest of all: {fastest['name']}, {times_longer(run, slow, fastest)} as fast as "
             f"{slow['name']}; off by {fastest['difference']:.0e}{converting}."
         )
+
+
+def _answers(slow: Record, quick: Record, same: str) -> str:
+    """What the second call answers, by how far both are from the right answers."""
+    offs = [row["difference"] or 0.0 for row in (slow, quick)]
+    if max(offs) <= _SAME:
+        return same
+    return f"answers off by {offs[1]:.0e} in place of {offs[0]:.0e}"
 
 
 def _deadline(rows: Sequence[Record], within_s: float) -> str:
