@@ -46,6 +46,21 @@ class Parts(torch.nn.Module):
         y = self.layer(x) * scale + self.table(ids)
         return {"y": y, "others": [y.sum(0), ids * 2]}
 """
+MASKED = """
+import torch
+from torch import nn
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 1)
+    def forward(self, x, mask):
+        return self.encoder(x, src_key_padding_mask=mask)
+def get_model():
+    return Masked()
+def get_args():
+    return torch.ones(1, 3, 8), torch.tensor([[False, False, True]])
+"""
 UNKNOWN = """
 import torch
 class Unknown(torch.nn.Module):
@@ -115,6 +130,19 @@ def test_a_module_is_called_as_lenet_is(measured):
 def test_a_module_of_several_inputs_and_outputs_is_called_by_their_names(measured):
     rows = measured(SEVERAL, "torch", "torch:torchscript", "torch:export", function=":mine")
     assert not reasons(rows)
+
+
+@needs("torch")
+def test_pytorch_is_right_with_its_fast_path_and_without(run, tmp_path):
+    """At the positions that a mask leaves out, which torch.export computes as all others."""
+    options = ("--rounds", "1", "--json", "-o", tmp_path / "run.jsonl")
+    file = of(tmp_path, MASKED)
+    done = run("compare", "--model", file, "torch:contiguous", "torch:export", *options)
+    assert {row["name"]: row["reason"] for row in done.answer["backends"]} == dict.fromkeys(
+        ("torch:contiguous", "torch:export")
+    )
+    assert all(row["difference"] < 1e-5 for row in done.answer["backends"])
+    assert ", or without its fast path for attention, which differs by " in done.answer["arbiter"]
 
 
 @needs("torch")
