@@ -371,6 +371,52 @@ def test_the_lines_of_a_model_py_run(tmp_path, framework, name):
     run_lines(own_model(model).program(name, 1), tmp_path)
 
 
+SWAPPED = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, q, k, *, scale=1):
+        return q - scale * k
+
+
+def get_model():
+    return Model()
+
+
+def get_args():
+    return {"k": torch.ones(1, 8), "q": torch.ones(1, 8), SCALE}
+"""
+SWAPPED_OF_JAX = """
+import jax
+import numpy as np
+
+
+def get_model():
+    return lambda q, k: q - 2 * k
+
+
+def get_args():
+    return {"k": np.ones((1, 8)), "q": np.ones((1, 8))}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [(SWAPPED.replace("SCALE", '"scale": torch.ones(1, 8)'), "torch:contiguous")]
+    + [(SWAPPED.replace("SCALE", ""), name) for name in ("torch:torchscript", "onnxruntime")]
+    + [(SWAPPED_OF_JAX, "jax:aot")],
+)
+def test_the_lines_give_inputs_by_name_that_are_not_the_first(tmp_path, code, name):
+    """Of zeros for q and ones for k a place would make zeros and ones."""
+    for package in ("torch", "jax", "onnxscript"):
+        pytest.importorskip(package)
+    (tmp_path / "own.py").write_text(code)
+    text = own_model(tmp_path / "own.py").program(name, 1)
+    ones = text.replace('"q": np.zeros', '"q": np.ones')
+    run_lines(f"{ones}\nassert np.asarray(y).max() == 1", tmp_path)
+
+
 def test_the_command_prints_the_lines(run, folder):
     model = str(folder / "small.keras")
     done = run("compare", "--model", model, "--code", "keras:predict_on_batch")

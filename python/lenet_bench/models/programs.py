@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ..registry import without_version
 from .callers import CALLERS
@@ -28,11 +29,12 @@ _SHAPES = {
 
 
 def program(
-    name: str, kind: str, file: str, forms: Forms, threads: int, suffix: str = ""
+    name: str, kind: str, file: str, forms: Forms, threads: int, suffix: str = "", taken: Any = None
 ) -> str | None:
     """The program of a backend for a file of this kind; None where none is written.
 
-    Its first word is the framework's. A `suffix` means that a backend reads the file converted so.
+    Its first word is the framework's. A `suffix` means that a backend reads the file converted so;
+    `taken` has the names of the inputs that the model takes by place, and by its own names.
     """
     _, lines = _of(name)
     if not lines:
@@ -57,11 +59,12 @@ def program(
         parts.append(f'import shutil\n\nshutil.copy({file!r}, "model{kind}")')
         file = f"model{kind}"
     if suffix:
-        parts += [_filled(_of(f"{framework} to {suffix}")[1], kind, file, forms, given, threads)]
+        converting = _of(f"{framework} to {suffix}")[1]
+        parts += [_filled(converting, kind, file, forms, given, threads, taken)]
         file = f"model{suffix}"
     named = _NAMED.get((framework, suffix), "{}")
     fed = {named.format(one): value for one, value in given.items()}
-    return "\n\n".join([*parts, _filled(lines, kind, file, forms, fed, threads)]) + "\n"
+    return "\n\n".join([*parts, _filled(lines, kind, file, forms, fed, threads, taken)]) + "\n"
 
 
 def call_of(name: str) -> str | None:
@@ -95,7 +98,13 @@ def _below(name: str) -> str:
 
 
 def _filled(
-    lines: str, kind: str, file: str, forms: Forms, fed: Mapping[str, str], threads: int
+    lines: str,
+    kind: str,
+    file: str,
+    forms: Forms,
+    fed: Mapping[str, str],
+    threads: int,
+    taken: Any,
 ) -> str:
     """The lines with what this model has in the place of words."""
     feed = ", ".join(f'"{name}": {value}' for name, value in fed.items())
@@ -107,7 +116,15 @@ def _filled(
     if kind.startswith("keras") and len(each) > 1:
         shapes = f"{{{', '.join(f'{name!r}: {spec}' for name, spec in each.items())}}}"
     name = file.partition(".py:")[2] or "get_model"
+    form = "torch.from_numpy({})" if kind.startswith("torch") else "{}"
+    by_place, by_name = (_spelled(one, fed, form) for one in taken or ((*fed,), {}))
+    if by_name == "{}":  # as most models take them
+        lines = re.sub(r", (\*\*|\w+=)?NAMED", "", lines)
+    if by_place == "()":
+        lines = lines.replace("*PLACED, ", "").replace("PLACED, example_kwarg", "example_kwarg")
     words = {
+        "PLACED": by_place,
+        "NAMED": by_name,
         "LOAD": _LOADED.get(kind, "NAME()").replace("NAME", name).replace("FILE", repr(file)),
         "TENSORS": f"({', '.join(f'torch.from_numpy({value})' for value in fed.values())},)",
         "FILE": repr(file),
@@ -118,3 +135,13 @@ def _filled(
         "SIZES": repr({name: shape for name, (_, shape) in forms.items()}),
     }
     return re.sub(rf"\b({'|'.join(words)})\b", lambda word: words[word[0]], lines)
+
+
+def _spelled(taken: Any, fed: Mapping[str, str], form: str) -> str:
+    """Arguments of these inputs, or one that holds several."""
+    if isinstance(taken, Mapping):
+        parts = (f'"{name}": {_spelled(one, fed, form)}' for name, one in taken.items())
+        return f"{{{', '.join(parts)}}}"
+    if isinstance(taken, (list, tuple)):
+        return f"({''.join(f'{_spelled(one, fed, form)}, ' for one in taken).rstrip()})"
+    return form.format(fed[taken])

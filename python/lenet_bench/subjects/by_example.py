@@ -1,7 +1,9 @@
 """A model that does not say what it takes and answers with: an example of its inputs shows it."""
 
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +66,8 @@ class ByExample(FrameworkModel):
             inputs[name] = array if array.shape == shape else np.ones(shape, array.dtype)
         answer = self.answer(model, inputs)
         outputs = [f"output{number}" for number in range(len(as_list(answer)))]
+        with suppress(TypeError):  # a class of the user's that holds several
+            known["taken"] = json.loads(json.dumps(self.taken(model, [*inputs])([*inputs])))
         return kinds, {**known, "outputs": [*ONE] if is_array(answer) else outputs}
 
 

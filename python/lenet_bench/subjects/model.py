@@ -114,9 +114,10 @@ class OwnModel(Subject):
         if not self.is_read_by(name):
             raise LenetBenchError(f"{name} takes no {self.kind}")
         with closing(self.reader()) as child:
-            inputs = self.ask(child, READ_S, self.question())["inputs"][0]
-        forms = {name: (one.dtype.name, one.shape) for name, one in inputs.items()}
-        found = program(name, self.format, self.file, forms, threads, self.suffix_for(name))
+            read = self.ask(child, READ_S, self.question())
+        forms = {name: (one.dtype.name, one.shape) for name, one in read["inputs"][0].items()}
+        suffix, taken = self.suffix_for(name), read.get("taken")
+        found = program(name, self.format, self.file, forms, threads, suffix, taken)
         if found is None:
             raise LenetBenchError(f"no program is written for {name}")
         return found
