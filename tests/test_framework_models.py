@@ -417,6 +417,13 @@ def test_the_lines_give_inputs_by_name_that_are_not_the_first(tmp_path, code, na
     run_lines(f"{ones}\nassert np.asarray(y).max() == 1", tmp_path)
 
 
+@pytest.mark.parametrize("name", ["my-model", "class"])
+def test_the_lines_import_a_file_whose_name_is_no_identifier(tmp_path, name):
+    pytest.importorskip("jax")
+    (tmp_path / f"{name}.py").write_text(FUNCTION)
+    run_lines(own_model(tmp_path / f"{name}.py").program("jax", 1), tmp_path)
+
+
 def test_the_command_prints_the_lines(run, folder):
     model = str(folder / "small.keras")
     done = run("compare", "--model", model, "--code", "keras:predict_on_batch")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import cache
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,11 @@ def program(
         path, _, function = file.partition(".py:")
         path, function = path.removesuffix(".py"), function or "get_model"
         folder, module = str(Path(path).parent), Path(path).name
-        parts.append(
-            f"import sys\n\nsys.path.insert(0, {folder!r})\nfrom {module} import {function}"
-        )
+        imported = f"from {module} import {function}"
+        if not module.isidentifier() or iskeyword(module):
+            imported = f"{function} = importlib.import_module({module!r}).{function}"
+        standard = "import importlib\nimport sys" if "importlib" in imported else "import sys"
+        parts.append(f"{standard}\n\nsys.path.insert(0, {folder!r})\n{imported}")
     arrays = {one: f'np.zeros({shape}, "{of}")' for one, (of, shape) in forms.items()}
     several = ", ".join(f'"{one}": {array}' for one, array in arrays.items())
     parts.append(f"x = {arrays[next(iter(arrays))]}" if single else f"x = {{{several}}}")
