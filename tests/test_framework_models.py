@@ -417,6 +417,15 @@ def test_the_lines_give_inputs_by_name_that_are_not_the_first(tmp_path, code, na
     run_lines(f"{ones}\nassert np.asarray(y).max() == 1", tmp_path)
 
 
+@pytest.mark.parametrize("name", ["torch", "torch:autotuned", "torch:compile", "torch:torchscript"])
+def test_the_lines_of_a_module_have_the_layout_that_is_timed(tmp_path, name):
+    """As backends/torch.py loads it, whose weights the lines may not leave as they are."""
+    pytest.importorskip("torch")
+    (tmp_path / "own.py").write_text(MODULE)
+    text = own_model(tmp_path / "own.py").program(name, 1)
+    assert "get_model().eval().to(memory_format=torch.channels_last)\n" in text
+
+
 @pytest.mark.parametrize("name", ["my-model", "class"])
 def test_the_lines_import_a_file_whose_name_is_no_identifier(tmp_path, name):
     pytest.importorskip("jax")

@@ -435,6 +435,9 @@ def test_a_compiled_package_needs_inputs(run, refused, exported, tmp_path):
     done = run("compare", "--model", package, "--input", data, "--rounds", "1", "--json", *result)
     (row,) = done.answer["backends"]
     assert (row["name"], row["status"]) == ("torch:export", "ok"), done.errors
+    lines = run("compare", "--model", package, "--input", data, "--code", "torch:export").output
+    assert "model = torch._inductor.aoti_load_package(" in lines
+    assert "torch.export.export" not in lines
 
 
 def test_a_program_with_pickles_is_refused(refused, exported, tmp_path):

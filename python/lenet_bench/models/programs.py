@@ -37,7 +37,7 @@ def program(
     Its first word is the framework's. A `suffix` means that a backend reads the file converted so;
     `taken` has the names of the inputs that the model takes by place, and by its own names.
     """
-    _, lines = _of(name)
+    _, lines = _of("torch:contiguous" if kind == "torch package" else name)
     if not lines:
         return None
     single = len(forms) == 1
