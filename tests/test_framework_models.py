@@ -43,6 +43,11 @@ several.export(f"{folder}/several", verbose=False)
 scores, boxes = layers.Dense(3)(both), layers.Dense(2)(both)
 keras.Model({"b": a, "a": b}, {"scores": scores, "box2": boxes}).save(f"{folder}/named.keras")
 
+import tensorflow as tf
+
+module = tf.Module()
+call = tf.function(lambda x: {"y": x + 1}, input_signature=[tf.TensorSpec((1, 4), name="x")])
+tf.saved_model.save(module, f"{folder}/signed", {"mine": call})
 
 scaled = [keras.Input((4,)), layers.Normalization(mean=[1.0] * 4, variance=[2.0] * 4)]
 keras.Sequential([*scaled, layers.Dense(2)]).save(f"{folder}/scaled.keras")
@@ -417,9 +422,14 @@ def test_the_lines_give_inputs_by_name_that_are_not_the_first(tmp_path, code, na
     run_lines(f"{ones}\nassert np.asarray(y).max() == 1", tmp_path)
 
 
+@pytest.mark.parametrize("name", ["tensorflow", "tensorflow:session"])
+def test_the_lines_have_the_name_of_the_only_signature(folder, tmp_path, name):
+    run_lines(own_model(folder / "signed").program(name, 1), tmp_path)
+
+
 @pytest.mark.parametrize("name", ["torch", "torch:autotuned", "torch:compile", "torch:torchscript"])
 def test_the_lines_of_a_module_have_the_layout_that_is_timed(tmp_path, name):
-    """As backends/torch.py loads it, whose weights the lines may not leave as they are."""
+    """As backends/torch.py loads it."""
     pytest.importorskip("torch")
     (tmp_path / "own.py").write_text(MODULE)
     text = own_model(tmp_path / "own.py").program(name, 1)

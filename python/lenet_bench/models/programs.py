@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from keyword import iskeyword
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..registry import without_version
@@ -30,12 +31,19 @@ _SHAPES = {
 
 
 def program(
-    name: str, kind: str, file: str, forms: Forms, threads: int, suffix: str = "", taken: Any = None
+    name: str,
+    kind: str,
+    file: str,
+    forms: Forms,
+    threads: int,
+    suffix: str = "",
+    known: Mapping[str, Any] = MappingProxyType({}),
 ) -> str | None:
     """The program of a backend for a file of this kind; None where none is written.
 
     Its first word is the framework's. A `suffix` means that a backend reads the file converted so;
-    `taken` has the names of the inputs that the model takes by place, and by its own names.
+    of what is `known` of the model, `taken` are the inputs by place and by name, `signature` is the
+    SavedModel's.
     """
     _, lines = _of("torch:contiguous" if kind == "torch package" else name)
     if not lines:
@@ -63,11 +71,11 @@ def program(
         file = f"model{kind}"
     if suffix:
         converting = _of(f"{framework} to {suffix}")[1]
-        parts += [_filled(converting, kind, file, forms, given, threads, taken)]
+        parts += [_filled(converting, kind, file, forms, given, threads, known)]
         file = f"model{suffix}"
     named = _NAMED.get((framework, suffix), "{}")
     fed = {named.format(one): value for one, value in given.items()}
-    return "\n\n".join([*parts, _filled(lines, kind, file, forms, fed, threads, taken)]) + "\n"
+    return "\n\n".join([*parts, _filled(lines, kind, file, forms, fed, threads, known)]) + "\n"
 
 
 def call_of(name: str) -> str | None:
@@ -107,7 +115,7 @@ def _filled(
     forms: Forms,
     fed: Mapping[str, str],
     threads: int,
-    taken: Any,
+    known: Mapping[str, Any],
 ) -> str:
     """The lines with what this model has in the place of words."""
     feed = ", ".join(f'"{name}": {value}' for name, value in fed.items())
@@ -120,7 +128,8 @@ def _filled(
         shapes = f"{{{', '.join(f'{name!r}: {spec}' for name, spec in each.items())}}}"
     name = file.partition(".py:")[2] or "get_model"
     form = "torch.from_numpy({})" if kind.startswith("torch") else "{}"
-    by_place, by_name = (_spelled(one, fed, form) for one in taken or ((*fed,), {}))
+    taken: Any = known.get("taken") or ((*fed,), {})
+    by_place, by_name = (_spelled(one, fed, form) for one in taken)
     if by_name == "{}":  # as most models take them
         lines = re.sub(r", (\*\*|\w+=)?NAMED", "", lines)
     if by_place == "()":
@@ -131,6 +140,7 @@ def _filled(
         "LOAD": _LOADED.get(kind, "NAME()").replace("NAME", name).replace("FILE", repr(file)),
         "TENSORS": f"({', '.join(f'torch.from_numpy({value})' for value in fed.values())},)",
         "FILE": repr(file),
+        "SIGNATURE": known.get("signature", "serving_default"),
         "THREADS": str(threads),
         "FEED": f"{{{feed}}}",
         "LIST": f"[{', '.join(fed.values())}]",

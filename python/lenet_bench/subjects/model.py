@@ -116,8 +116,8 @@ class OwnModel(Subject):
         with closing(self.reader()) as child:
             read = self.ask(child, READ_S, self.question())
         forms = {name: (one.dtype.name, one.shape) for name, one in read["inputs"][0].items()}
-        suffix, taken = self.suffix_for(name), read.get("taken")
-        found = program(name, self.format, self.file, forms, threads, suffix, taken)
+        suffix = self.suffix_for(name)
+        found = program(name, self.format, self.file, forms, threads, suffix, read)
         if found is None:
             raise LenetBenchError(f"no program is written for {name}")
         return found

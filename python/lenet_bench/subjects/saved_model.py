@@ -46,7 +46,9 @@ class SavedModel(FrameworkModel):
             raise LenetBenchError(
                 f"it has no signature {_SERVING}, but {', '.join(signatures) or 'none'}"
             )
-        signature = signatures.get(_SERVING) or next(iter(signatures.values()))
+        name = _SERVING if _SERVING in signatures else next(iter(signatures))
+        signature = signatures[name]
+        signature.own_name = name
         signature.holds = loaded  # or its variables are deleted
         return signature
 
@@ -65,6 +67,7 @@ class SavedModel(FrameworkModel):
         check_memory(4 * parameters, 0)
         known = {
             "outputs": sorted(model.structured_outputs),
+            "signature": model.own_name,
             "coarse": "",
             "open": opened,
             "parameters": parameters,

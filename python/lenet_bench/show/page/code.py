@@ -77,12 +77,12 @@ def programs(run: Run) -> list[Implementation]:
     file = re.sub(r" \([0-9a-f]{8}\)$", "", placed.network)
     # Which of them a model.py takes by place is not in the result.
     are_named = str(placed.format).endswith("model.py") and len(forms) > 1 and "arg0" not in forms
-    taken = ((), {name: name for name in forms}) if are_named else None
+    known = {"taken": ((), {name: name for name in forms})} if are_named else {}
     found = []
     for n, row in enumerate(run.rows if placed.format else []):
         name = row["name"]
         suffix = "" if row["conversion_s"] is None else suffix_of(name)
-        text = program(name, str(placed.format), file, forms, row["threads"], suffix, taken)
+        text = program(name, str(placed.format), file, forms, row["threads"], suffix, known)
         if text:
             shown = File(f"file-{n}", "program.py", "", coloured("program.py", text, ()))
             about = (find(name)[0].summary,)
