@@ -1,6 +1,8 @@
 """Models of each type of number on each engine that reads them: the right answer, or a refusal."""
 
 import re
+import subprocess
+import sys
 from contextlib import closing
 from functools import cache
 
@@ -225,3 +227,41 @@ def test_mnn_refuses_numbers_that_its_type_does_not_hold(model_of):
     options = CompareOptions(("mnn",), subject=own, seed=0)
     said = checked("mnn", known_of(options))
     assert "it takes i as int32, which does not hold its numbers" in said
+
+
+MNN = """
+from types import SimpleNamespace as Names
+
+Halide_Type_Float, Halide_Type_Int, Halide_Type_Uint8, Tensor_DimensionType_Caffe = range(4)
+
+
+def check(array):
+    assert array.dtype == "int32"
+
+
+def Tensor(shape, kind, array, layout):
+    return array
+
+
+def Interpreter(_):
+    taken = Names(getDataType=lambda: Halide_Type_Int, copyFrom=check)
+    called = {"createSession": print, "runSession": print, "getSessionInput": lambda *_: taken}
+    return Names(**called, getSessionOutputAll=lambda _: {})
+
+
+loaded = Names(
+    get_info=lambda: {"inputs": [Names(dtype=1)]},
+    onForward=lambda given: [*map(check, given)][:0],
+)
+nn = Names(create_runtime_manager=print, load_module_from_file=lambda *_, **more: loaded)
+expr = Names(float=0, int=1, uint8=2, NCHW=3, const=lambda array, *_: array)
+"""
+
+
+@pytest.mark.parametrize("name", ["mnn", "mnn:module"])
+def test_the_lines_give_mnn_the_type_that_it_takes(model_of, tmp_path, name):
+    """MNN, which takes int32 here, and its converter stand aside."""
+    (tmp_path / "MNN.py").write_text(MNN)
+    (tmp_path / "_tools.py").write_text("mnnconvert = print")
+    text = ModelFile(str(model_of(".onnx", "int64"))).program(name, 1)
+    subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True, capture_output=True)
