@@ -461,7 +461,8 @@ def test_a_loop_without_end_is_asked_about_within_the_budget(tmp_path):
     told: list[Any] = []
     model = ModelFile(str(without_end(tmp_path / "loop.onnx")))
     options = CompareOptions(("onnxruntime",), budget_s=60, subject=model)
-    with pytest.raises(LenetBenchError, match=r"loop.onnx: no engine answered within half"):
+    said = r"loop.onnx: no engine answered: onnxruntime had \d+ s.*; give a larger --budget"
+    with pytest.raises(LenetBenchError, match=said):
         compare(options, told.append)
     asked = [one.doing for one in told]
     assert asked[:2] == ["reading loop.onnx", "asking ONNX's reference evaluator about loop.onnx"]
@@ -634,8 +635,16 @@ def test_where_no_two_of_three_agree_nothing_is_timed(planted):
 
 
 def test_engines_are_asked_within_a_bound(planted):
-    with pytest.raises(LenetBenchError, match="no engine answered within 4 s"):
+    said = "no engine answered: mnn had 1 s and tract had 1 s; give a larger --timeout"
+    with pytest.raises(LenetBenchError, match=said):
         planted(unknown, timeout_s=4, mnn="hangs", tract="hangs")
+
+
+def test_who_refuses_a_model_says_why_though_another_is_late(planted):
+    engines = {"onnxruntime": "right", "tract": "hangs"}
+    result = planted(unknown, named=["onnxruntime"], timeout_s=60, **engines)
+    assert statuses(result) == {"onnxruntime": "unsupported"}
+    assert "Frobnicate" in str(result.backend("onnxruntime").reason)
 
 
 def test_without_an_answer_no_arbiter_is_named(planted):

@@ -72,15 +72,18 @@ def verdict(
     `reference` is the evaluator's answers, and `nudged` the same model whose weights differ in
     their last bits.
     """
-    within, until_s = f"{run.timeout_s:.0f} s", monotonic() + run.timeout_s
+    longer, until_s = "--timeout", monotonic() + run.timeout_s
     if isfinite(run.until_s):
-        within = "half of the budget; give a larger --budget"
+        longer = "--budget"
         until_s = min(until_s, (run.until_s + monotonic()) / 2)
     run = replace(run, until_s=until_s)
     voices = [_Voice(REFERENCE, reference, judge.allowed(FLOAT32))] if reference else []
-    late = _hear(voices, subject, inputs, judge, run)
-    if not voices and late:
-        raise LenetBenchError(f"{subject.file_name}: no engine answered within {within}")
+    late, is_refused = _hear(voices, subject, inputs, judge, run)
+    if late and not (voices or is_refused):
+        had = listed([f"{engine} had {seconds:.0f} s" for engine, seconds in late.items()])
+        raise LenetBenchError(
+            f"{subject.file_name}: no engine answered: {had}; give a larger {longer}"
+        )
     found = _verdict(voices, some_late=bool(late))
     judgeable = [answers for answers in found.right if not _has_nan(answers)]
     if found.right and not judgeable:
@@ -118,29 +121,32 @@ def _allowed_by(found: Verdict, voices: Iterable[_Voice]) -> list[float]:
 
 def _hear(
     voices: list[_Voice], subject: Subject, inputs: Sequence[Any], judge: Judge, run: Run
-) -> list[str]:
-    """Add an answer of each engine, and return the engines for which the time was too short.
+) -> tuple[dict[str, float], bool]:
+    """Add an answer of each engine; return the engines for which their seconds were too short.
 
-    Each has a quarter of it. Ends where the evaluator's group can be neither outnumbered nor
+    Also whether one that is measured refused the model, whose row says why. Each has a quarter of
+    the time. Ends where the evaluator's group can be neither outnumbered nor
     equalled any more.
     """
     ways = _ways(subject, run)
     quarter_s = (run.until_s - monotonic()) / 4
-    late = []
+    late, is_refused = dict[str, float](), False
     for left, (engine, names) in zip(range(len(ways), 0, -1), ways.items(), strict=True):
         if _is_settled(voices, left):
             break
         for name in names:
             run.tell(f"asking {name} about the model")
-            asked = run.ask(subject, name, inputs, min(run.until_s, monotonic() + quarter_s))
+            seconds = min(run.until_s - monotonic(), quarter_s)
+            asked = run.ask(subject, name, inputs, monotonic() + seconds)
             if asked.status == "ok":
                 allowed = judge.allowed(tolerance(name))
                 voices.append(_Voice(_engine(name), asked.answers, allowed, name))
             if asked.status == "timeout":
-                late.append(engine)
-            if asked.status in ("ok", "timeout", "unavailable"):  # of others the run says why
+                late[engine] = max(0.0, seconds)
+            if asked.status in ("ok", "timeout", "unavailable"):
                 break
-    return late
+            is_refused |= name in run.backends
+    return late, is_refused
 
 
 def _ways(subject: Subject, run: Run) -> dict[str, list[str]]:
