@@ -72,6 +72,11 @@ def with_an_unknown_type(file):
     return saved(file, [make("Relu", ["x"], ["y"])], {"x": (77, [1, 8]), "y": Y})
 
 
+def with_strings(file):
+    end = onnx.TensorProto.STRING, [1]
+    return saved(file, [make("Identity", ["x"], ["y"])], {"x": end, "y": end})
+
+
 def with_many_inputs(file):
     names = [f"x{number}" for number in range(2000)]
     node = make("Sum", names, ["y"])
@@ -311,6 +316,7 @@ def test_a_model_that_does_not_fit_the_memory_is_refused():
         (sparse, "it has 2.2 GB, and a model file has less than 2"),
         (without_its_data, "its weights are in weights.bin, which is not beside it"),
         (with_an_unknown_type, "x is of a type that ONNX has not: 77"),
+        (with_strings, "x is of strings, and only numbers are measured"),
         (with_many_inputs, "it has 2000 inputs, and at most 500 are measured"),
         (huge, "of memory are free"),
         (with_nan, "its answers are NaN"),

@@ -350,7 +350,7 @@ def _shape(value: Any) -> Shape:
 
 
 def _kind(value: Any) -> "np.dtype[Any]":
-    from onnx import helper
+    from onnx import TensorProto, helper
 
     if not value.type.HasField("tensor_type"):
         raise LenetBenchError(f"{value.name} is no tensor, and only tensors are measured")
@@ -360,7 +360,8 @@ def _kind(value: Any) -> "np.dtype[Any]":
     except (KeyError, TypeError):
         raise LenetBenchError(f"{value.name} is of a type that ONNX has not: {number}") from None
     if kind.kind not in "fiub":
-        raise LenetBenchError(f"{value.name} is of {kind.name}, and only numbers are measured")
+        named = "strings" if number == TensorProto.STRING else kind.name
+        raise LenetBenchError(f"{value.name} is of {named}, and only numbers are measured")
     return kind
 
 
