@@ -182,6 +182,13 @@ def test_litert_is_quoted_without_places_in_its_sources(model_of, tmp_path):
         assert reason == f"LiteRT does not run it: {line.removesuffix('.')}"
 
 
+def test_a_program_that_failed_is_quoted_from_its_end():
+    printed = "\n".join(["the converter's banner " * 20, "more", "LSTM:", "no such", "operator"])
+    error = subprocess.CalledProcessError(1, "convert", printed.encode())
+    said = str(unsupported(find("mnn")[0], error))
+    assert said == "MNN does not run it: LSTM: no such operator"
+
+
 def one_layer(file, kind, opset=17, **more):
     from onnx_models import FLOAT, make, saved
 

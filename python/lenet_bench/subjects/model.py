@@ -43,6 +43,7 @@ from ..weights import Weights
 from .subject import STRETCHES, Judge, Known, Prepared, Run, Subject
 
 _LARGEST_FILE = 1 << 31  # bytes: a protocol buffer's limit
+_LAST = 3  # lines of a program that failed; above them is its banner
 _LONGEST = 300  # characters of an engine's sentence
 #: In sentences of TFLite Micro and MNN, which print the reason.
 _NO_REASON = ("TFLM failed", "Interpreter invocation failed", "runSession ended")
@@ -329,12 +330,13 @@ def _may_run(name: str) -> bool:
 
 
 def unsupported(row: Backend, error: Exception) -> Unsupported:
-    """In the engine's own words, from the line on that names an error."""
+    """In the engine's own words, from the line on that names an error; of a program its last."""
     said = without_places(str(error).partition("\nStack backtrace")[0])
     if isinstance(error, CalledProcessError):
         said = (error.stderr or error.stdout or b"").decode(errors="replace") or said
     lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]
-    first = next((n for n, line in enumerate(lines) if "error:" in line.lower()), 0)
+    default = max(0, len(lines) - _LAST) if isinstance(error, CalledProcessError) else 0
+    first = next((n for n, line in enumerate(lines) if "error:" in line.lower()), default)
     said = shorten(" ".join(lines[first:]).removesuffix("."), _LONGEST, placeholder=" ...")
     return Unsupported(f"{row.library} does not run it: {said}")
 
