@@ -229,6 +229,40 @@ def test_a_keras_model_has_the_same_weights_on_each_framework(measured):
     assert rows["onnxruntime"]["status"] in ("ok", "unavailable")  # tf2onnx may be absent
 
 
+DERIVED = """
+import keras, numpy as np
+class Derived(keras.Model):
+    def __init__(self, **more):
+        super().__init__(**more)
+        self.layer = keras.layers.Dense(3)
+    def call(self, x):
+        return self.layer(x)
+def get_args():
+    return (np.ones((1, 4), "float32"),)
+def get_model():
+    model, x = Derived(), keras.Input((4,))
+    return MODEL
+"""
+
+
+@needs("keras")
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (DERIVED.replace("MODEL", "model"), "in a model.py return keras.Model(x, model(x)) with x "),
+        (OF_KERAS + "def get_args():\n    return 1, 2\n", "it takes 1 input, and get_args() "),
+    ],
+)
+def test_a_keras_model_whose_inputs_are_not_known_is_one_sentence(refused, tmp_path, code, said):
+    result = ("-o", tmp_path / "run.jsonl")
+    assert said in refused("compare", "--model", of(tmp_path, code), "keras:call", *result)
+
+
+@needs("keras")
+def test_a_keras_class_is_measured_as_its_refusal_says(measured):
+    assert not reasons(measured(DERIVED.replace("MODEL", "keras.Model(x, model(x))"), "keras:call"))
+
+
 def of(tmp_path, code):
     file = tmp_path / "model.py"
     file.write_text(code)

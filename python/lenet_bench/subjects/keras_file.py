@@ -48,10 +48,8 @@ class KerasFile(FrameworkModel):
             raise LenetBenchError(_refusal(error)) from None
 
     def read(self, model: Any, shapes: Sizes) -> Read:
-        if not getattr(model, "inputs", None):
-            raise LenetBenchError("its class does not say which inputs it takes")
-        kinds, opened = {}, {}
-        for name, tensor in zip(names_of(model.inputs), model.inputs, strict=True):
+        kinds, opened, tensors = {}, {}, inputs_of(model)
+        for name, tensor in zip(names_of(tensors), tensors, strict=True):
             sides = [side or 0 for side in tensor.shape]
             kinds[name] = np.dtype(tensor.dtype), agreed(name, sides, shapes.get(name))
             if name not in shapes and 0 in sides[1:]:
@@ -126,6 +124,17 @@ class KerasFile(FrameworkModel):
             return infer
 
         return {**lenet, "on_arrays": on_arrays, "through_tensors": through_tensors}
+
+
+def inputs_of(model: Any) -> Sequence[Any]:
+    """Raise LenetBenchError where it is no Functional or Sequential model, and so has none."""
+    if not getattr(model, "inputs", None):
+        raise LenetBenchError(
+            "its class does not say which inputs it takes; in a model.py return "
+            "keras.Model(x, model(x)) with x = keras.Input(...)"
+        )
+    inputs: Sequence[Any] = model.inputs
+    return inputs
 
 
 def names_of(inputs: Sequence[Any]) -> list[str]:

@@ -27,9 +27,10 @@ from ..models.reader import Read, Sizes
 from ..networks.memory import limit_memory
 from ..process import Child, Parent, same_modules
 from ..registry import Backend, why_absent
+from ..units import counted
 from .by_example import ONE, ByExample, arrays
 from .framework_model import Array, FrameworkModel, Inputs, Placing, in_float64
-from .keras_file import KerasFile, names_of
+from .keras_file import KerasFile, inputs_of, names_of
 from .model import READ_S, OwnModel
 from .torch_model import TorchModel
 
@@ -64,7 +65,11 @@ class PythonModel(FrameworkModel):
         if hasattr(values, "shape"):
             values = (values,)
         if isinstance(values, (tuple, list)):
-            values = dict(zip(self.names(model, len(values)), values, strict=True))
+            names = self.names(model, len(values))
+            if len(names) < len(values):
+                taken = f"{counted(len(names), 'input')}, and get_args() returns {len(values)}"
+                raise LenetBenchError(f"it takes {taken}")
+            values = dict(zip(names, values, strict=True))
         if not isinstance(values, Mapping):
             kind = type(values).__name__
             raise LenetBenchError(f"its get_args() returns {kind}, not a tuple of arrays")
@@ -87,7 +92,7 @@ class PythonKeras(PythonModel, KerasFile):
     format: ClassVar[str] = "keras model.py"
 
     def names(self, model: Any, count: int) -> list[str]:
-        return names_of((getattr(model, "inputs", None) or ())[:count])
+        return names_of(inputs_of(model)[:count])
 
 
 @dataclass(frozen=True)
