@@ -305,6 +305,7 @@ ARGS = "import numpy as np\ndef get_args():\n    return {args}\n"
         ("x", "5", "its get_args() returns int, not a tuple of arrays"),
         ("x", "(None,)", "its input x is of the type NoneType, and only arrays of numbers"),
         ("x", "(np.array(['a']),)", "its input x is of the type ndarray, and only arrays"),
+        ("x", "(jax.numpy.ones(2, 'bfloat16'),)", "its input x is bfloat16, which NumPy lacks; "),
         ("exit(4)", "(np.ones(2),)", "line 3 raises SystemExit: 4"),
         ("x / 0", "(np.ones(2, np.float32),)", "its answers are not finite"),
         ("x * np.random.rand()", "(np.ones(2),)", "it answers the same input differently each time"),

@@ -83,6 +83,11 @@ def arrays(values: Mapping[str, Any]) -> dict[str, Array]:
 
 def _input(name: str, value: Any) -> Array:
     kind = type(value).__name__
+    if "bfloat16" in str(getattr(value, "dtype", "")):
+        raise LenetBenchError(
+            f"its input {name} is bfloat16, which NumPy lacks; take float32 and cast inside the "
+            "model"
+        )
     try:
         array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
     except (TypeError, ValueError, RuntimeError) as error:  # a type that NumPy does not have
