@@ -307,6 +307,7 @@ ARGS = "import numpy as np\ndef get_args():\n    return {args}\n"
         ("x", "(np.array(['a']),)", "its input x is of the type ndarray, and only arrays"),
         ("x", "(jax.numpy.ones(2, 'bfloat16'),)", "its input x is bfloat16, which NumPy lacks; "),
         ("exit(4)", "(np.ones(2),)", "line 3 raises SystemExit: 4"),
+        ("x[calls.pop()]", "(np.ones(2),)\ncalls = [0]", "line 3 raises IndexError: pop from "),
         ("x / 0", "(np.ones(2, np.float32),)", "its answers are not finite"),
         ("x * np.random.rand()", "(np.ones(2),)", "it answers the same input differently each time"),
     ],

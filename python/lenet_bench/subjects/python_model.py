@@ -56,6 +56,10 @@ class PythonModel(FrameworkModel):
         with _told(self.file):  # it may call the model
             return super().read(model, shapes)
 
+    def exact(self, model: Any, inputs: Inputs, *, double: bool) -> list[Array]:
+        with _told(self.file):
+            return super().exact(model, inputs, double=double)
+
     def examples(self, model: Any) -> Inputs:
         get_args = getattr(_module(self.file), "get_args", None)
         if get_args is None:
@@ -115,7 +119,8 @@ class PythonJax(PythonModel, ByExample):
         import jax
 
         jax.config.update("jax_enable_x64", double)
-        answer = self.answer(model, in_float64(inputs) if double else inputs)
+        with _told(self.file):
+            answer = self.answer(model, in_float64(inputs) if double else inputs)
         return [*map(np.asarray, jax.tree.leaves(answer))]
 
     def in_place(self, placing: Placing) -> dict[str, Any]:
