@@ -231,6 +231,7 @@ def test_a_keras_model_has_the_same_weights_on_each_framework(measured):
 
 DERIVED = """
 import keras, numpy as np
+@keras.saving.register_keras_serializable()
 class Derived(keras.Model):
     def __init__(self, **more):
         super().__init__(**more)
@@ -249,7 +250,7 @@ def get_model():
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        (DERIVED.replace("MODEL", "model"), "in a model.py return keras.Model(x, model(x)) with x "),
+        (DERIVED.replace("MODEL", "model"), "in a model.py return keras.Model(x, model(x)) with"),
         (OF_KERAS + "def get_args():\n    return 1, 2\n", "it takes 1 input, and get_args() "),
     ],
 )
@@ -261,6 +262,22 @@ def test_a_keras_model_whose_inputs_are_not_known_is_one_sentence(refused, tmp_p
 @needs("keras")
 def test_a_keras_class_is_measured_as_its_refusal_says(measured):
     assert not reasons(measured(DERIVED.replace("MODEL", "keras.Model(x, model(x))"), "keras:call"))
+
+
+IN_FLOAT64 = """
+import sys
+import numpy as np
+from lenet_bench.subjects.python_model import PythonKeras
+made, given = PythonKeras(sys.argv[1]), {"x": np.ones((1, 4), np.float32)}
+print(made.exact(made.load(), given, double=True)[0].dtype)
+"""
+
+
+@needs("keras")
+def test_the_layers_of_a_keras_class_are_in_float64_where_that_is_said(tmp_path):
+    file = of(tmp_path, DERIVED.replace("MODEL", "keras.Model(x, model(x))"))
+    done = subprocess.run([sys.executable, "-c", IN_FLOAT64, file], capture_output=True, text=True)
+    assert done.stdout == "float64\n", done.stderr
 
 
 def of(tmp_path, code):
@@ -309,7 +326,7 @@ ARGS = "import numpy as np\ndef get_args():\n    return {args}\n"
         ("exit(4)", "(np.ones(2),)", "line 3 raises SystemExit: 4"),
         ("x[calls.pop()]", "(np.ones(2),)\ncalls = [0]", "line 3 raises IndexError: pop from "),
         ("x / 0", "(np.ones(2, np.float32),)", "its answers are not finite"),
-        ("x * np.random.rand()", "(np.ones(2),)", "it answers the same input differently each time"),
+        ("x * np.random.rand()", "(np.ones(2),)", "it answers the same input differently each"),
     ],
 )
 def test_a_model_that_cannot_be_called_is_one_sentence(refused, tmp_path, answer, args, said):

@@ -68,6 +68,7 @@ class KerasFile(FrameworkModel):
 
         if double:
             keras.config.set_floatx("float64")
+            keras.config.set_dtype_policy("float64")  # of layers that a class of the user's makes
             wide = type(model).from_config(_in_float64(model.get_config()))
             wide.set_weights(model.get_weights())
             model, inputs = wide, in_float64(inputs)
