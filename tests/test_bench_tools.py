@@ -110,6 +110,17 @@ def test_a_tool_does_nothing_where_it_is_asked_wrongly(tool):
     assert "--chek" in done.stderr
 
 
+#: The steps that time, and what they may.
+TIMED = ("ours", "frameworks", "rest", *gpu.NETWORKS, "batches", "paced")
+
+
+@pytest.mark.parametrize("step", TIMED)
+def test_one_slow_answer_leaves_a_step_on_a_gpu_most_of_its_time(step):
+    options = gpu.comparison(step, list, gpu.groups(), 60.0)
+    assert options
+    assert options.timeout_s <= 20
+
+
 def test_wheels_to_carry_to_a_gpu_are_the_versions_that_are_tested():
     carried = {
         line for line in (ROOT / "bench/gpu-wheels.txt").read_text().splitlines() if line[0] != "#"
