@@ -21,7 +21,7 @@ from typing import IO
 from lenet_bench import render
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions, Entry
-from lenet_bench.registry import Network, find, names
+from lenet_bench.registry import Network, find, names, why_absent
 from lenet_bench.registry.availability import ask, by_row
 from lenet_bench.registry.cuda import native
 from lenet_bench.results import failures
@@ -116,6 +116,11 @@ def is_first(name: str) -> bool:
     return name == AS_INSTALLED or variant in (row.default, *FASTEST)
 
 
+def is_here(name: str) -> bool:
+    """Whether it is installed; C++ may also find a CUDA that is no package."""
+    return bool(find(name)[0].native) or not why_absent(name)
+
+
 def main() -> None:
     """Do one of the steps; ends with 0 where all is right."""
     parser = ArgumentParser()
@@ -135,7 +140,8 @@ def main() -> None:
     if step == "infer":
         raise SystemExit(infer(given.backends or FIRST))
     if step == "verify":
-        words = [word for name in (*ours, *first) for word in ("--backend", name)]
+        those = [name for name in (*ours, *first) if given.backends or is_here(name)]
+        words = [word for name in those for word in ("--backend", name)]
         lenet_bench("verify", *words, "-o", folder / "verify.json")
     if step == "why" and chosen(APART):
         budget_s = min(seconds - TO_PRINT_S, QUICK_S) if quick else seconds - TO_PRINT_S

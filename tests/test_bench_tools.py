@@ -121,6 +121,19 @@ def test_one_slow_answer_leaves_a_step_on_a_gpu_most_of_its_time(step):
     assert options.timeout_s <= 20
 
 
+@pytest.mark.parametrize(("asked", "is_named"), [([], False), (["tensorflow@gpu"], True)])
+def test_on_a_gpu_a_framework_that_is_absent_is_verified_where_it_is_asked_for(
+    asked, is_named, monkeypatch, tmp_path
+):
+    said = []
+    monkeypatch.setattr(gpu, "why_absent", lambda _: "it is not installed")
+    monkeypatch.setattr(gpu, "lenet_bench", lambda *words: said.extend(words))
+    monkeypatch.setattr(sys, "argv", ["gpu.py", "verify", str(tmp_path), "60", *asked])
+    gpu.main()
+    assert ("tensorflow@gpu" in said) == is_named
+    assert ("cudnn" in said) != is_named  # of a system's toolkit, which is no package
+
+
 def test_wheels_to_carry_to_a_gpu_are_the_versions_that_are_tested():
     carried = {
         line for line in (ROOT / "bench/gpu-wheels.txt").read_text().splitlines() if line[0] != "#"
