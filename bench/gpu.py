@@ -4,6 +4,7 @@ ended early leaves what it had.
 python bench/gpu.py [--quick] STEP FOLDER SECONDS [BACKEND...]
 """
 
+import asyncio
 import os
 import shutil
 import signal
@@ -16,7 +17,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
 
 from lenet_bench import render
 from lenet_bench.measure.comparison import compare
@@ -54,6 +54,9 @@ FLOORS = tuple(
         "floor: resident echo": "resident_echo",
     }.items()
 )
+
+#: compute-sanitizer's tools. memcheck is last: it has looked once, and found nothing.
+TOOLS = ("racecheck", "synccheck", "initcheck", "memcheck")
 
 #: Kernels of ours that wait at an mbarrier.
 WITH_BARRIERS = ("cuda:mapped", "cuda:persistent")
@@ -228,59 +231,69 @@ def sanitize(folder: Path, backends: Sequence[str]) -> int:
     libraries = [str(libraries) for libraries in wheel_folders("lib", major)]
     searched = os.pathsep.join((*libraries, os.environ.get("LD_LIBRARY_PATH", "")))
     places = {"LD_LIBRARY_PATH": searched, "XDG_CACHE_HOME": str(driver.parent)}
+    return asyncio.run(look(program, driver, backends, folder / "sanitizer.txt", places))
+
+
+async def look(
+    program: str, driver: Path, backends: Sequence[str], output: Path, places: dict[str, str]
+) -> int:
+    """Each tool at each backend, so many at once. What one says is written when it ends."""
+    this = asyncio.current_task()
+    assert this is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
+    at_once = asyncio.Semaphore(AT_ONCE)
+
+    async def with_tool(tool: str, name: str) -> bool:
+        options = ("--tool", tool, "--error-exitcode", "9", "--report-api-errors", "no")
+        async with at_once:
+            code, said = await bounded((program, *options, driver, name), **places)
+        file.write(f"== {tool} {name}\n".encode() + said)
+        file.flush()
+        # racecheck does not know that an mbarrier's counted bytes order what comes after it.
+        advisory = tool == "racecheck" and name in WITH_BARRIERS
+        how = "right" if code == 0 else f"ended with {code}"
+        how = f"not done within {SANITIZER_S:g} s" if code is None else how
+        print(f"{tool:10} {name:20} {how}{' (advisory)' if code and advisory else ''}", flush=True)
+        return code != 0 and not advisory
+
     asked = [
-        (tool, name)
-        for tool in ("memcheck", "racecheck", "synccheck", "initcheck")
+        with_tool(tool, name)
+        for tool in TOOLS
         for name in backends
         if tool == "memcheck" or name.partition(":")[0] == "cuda"  # other kernels are NVIDIA's
     ]
-
-    def ask_tool(tool: str, name: str) -> tuple[int | None, bytes]:
-        options = ("--tool", tool, "--error-exitcode", "9", "--report-api-errors", "no")
-        with TemporaryFile() as file:
-            code = bounded((program, *options, driver, name), file, **places)
-            file.seek(0)
-            return code, file.read()
-
-    failed = 0
-    with ThreadPoolExecutor(AT_ONCE) as pool, (folder / "sanitizer.txt").open("ab") as file:
-        answers = [pool.submit(ask_tool, *one) for one in asked]
-        for (tool, name), answer in zip(asked, answers, strict=True):
-            code, said = answer.result()
-            file.write(f"== {tool} {name}\n".encode() + said)
-            file.flush()
-            # racecheck does not know that an mbarrier's counted bytes order what comes after it.
-            advisory = tool == "racecheck" and name in WITH_BARRIERS
-            how = "right" if code == 0 else f"ended with {code}"
-            how = f"not done within {SANITIZER_S:g} s" if code is None else how
-            print(
-                f"{tool:10} {name:20} {how}{' (advisory)' if code and advisory else ''}", flush=True
-            )
-            failed |= code != 0 and not advisory
-    return failed
+    with output.open("ab") as file:
+        return int(any(await asyncio.gather(*asked)))
 
 
-def bounded(command: Sequence[object], output: IO[bytes], **variables: str) -> int | None:
-    """How it ended; None where that took too long. All that it started is ended with it."""
-    process = subprocess.Popen(
-        list(map(str, command)),
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, **variables},
-        start_new_session=True,
-    )
-    try:
-        return process.wait(SANITIZER_S)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+async def bounded(command: Sequence[object], **variables: str) -> tuple[int | None, bytes]:
+    """How it ended, None where that took too long, and what it said.
+
+    All that it started is ended with it, also when this program is.
+    """
+    with TemporaryFile() as said:
+        process = await asyncio.create_subprocess_exec(
+            *map(str, command),
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **variables},
+            start_new_session=True,
+        )
+        code = None
+        try:
+            with suppress(asyncio.TimeoutError):
+                code = await asyncio.wait_for(process.wait(), SANITIZER_S)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        said.seek(0)
+        return code, said.read()
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that what waits cleans up
     try:
         main()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         sys.exit(130)

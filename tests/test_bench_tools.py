@@ -1,6 +1,7 @@
 """Tools of bench/: other settings, other conditions, two backends, a GPU."""
 
 import ast
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from lenet_bench.networks.graph import Draft
 from lenet_bench.registry import FLOAT32, find, names, precision, tolerance
 from lenet_bench.results import read_result
 from lenet_bench.results.warnings import REMEDIES
+from processes import alive, linux, wait_for
 from sample_results import blocks, failed, result, timed_starts
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -132,6 +134,65 @@ def test_on_a_gpu_a_framework_that_is_absent_is_verified_where_it_is_asked_for(
     gpu.main()
     assert ("tensorflow@gpu" in said) == is_named
     assert ("cudnn" in said) != is_named  # of a system's toolkit, which is no package
+
+
+#: gpu.py with a program in compute-sanitizer's place.
+LOOK = """
+import asyncio, sys
+from pathlib import Path
+import gpu
+file = Path(sys.argv[2])
+print(asyncio.run(gpu.look(sys.argv[1], Path("driver"), sys.argv[3:], file, {"FILE": str(file)})))
+"""
+
+
+@pytest.fixture
+def look(tmp_path):
+    """Start it on these backends, with what the program does; what it writes is beside it."""
+    started = []
+
+    def start(does, *backends):
+        program = tmp_path / "program"
+        program.write_text(f"#!/bin/sh\ncd {tmp_path}\n{does}\n")
+        program.chmod(0o755)
+        command = (sys.executable, "-c", LOOK, program, tmp_path / "said", *backends)
+        started.append(subprocess.Popen(list(map(str, command)), cwd=ROOT / "bench"))
+        return started[0]
+
+    yield start
+    started[0].kill()
+    started[0].wait()
+
+
+def looks(folder):
+    return [line.split()[1:] for line in (folder / "said").read_text().splitlines()]
+
+
+def test_the_tools_that_have_not_looked_yet_go_first(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu, "AT_ONCE", 1)
+    said = tmp_path / "said"
+    backends = ("cuda", "cudnn")
+    assert asyncio.run(gpu.look("true", Path("driver"), backends, said, {})) == 0
+    *rest, first, last = looks(tmp_path)
+    assert [tool for tool, _ in rest] == ["racecheck", "synccheck", "initcheck"]
+    assert [first, last] == [["memcheck", "cuda"], ["memcheck", "cudnn"]]
+
+
+@linux
+def test_what_a_tool_found_is_written_when_it_ends(look, tmp_path):
+    waits = 'case "$2" in racecheck) until grep -q memcheck "$FILE"; do sleep 0.01; done ;; esac'
+    look(waits, "cuda").wait()
+    assert looks(tmp_path)[-1] == ["racecheck", "cuda"]
+
+
+@linux
+def test_tools_end_with_the_step(look, tmp_path):
+    process = look("sleep 600 & echo $$ $! >> ids; wait", "cuda", "cuda:mapped", "cuda:persistent")
+    ids = tmp_path / "ids"
+    wait_for(lambda: ids.exists() and len(ids.read_text().splitlines()) == gpu.AT_ONCE)
+    process.terminate()
+    process.wait(30)
+    wait_for(lambda: not any(map(alive, map(int, ids.read_text().split()))))
 
 
 def test_wheels_to_carry_to_a_gpu_are_the_versions_that_are_tested():
