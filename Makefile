@@ -176,7 +176,8 @@ gpu-kit:  ## what to carry to a machine with a GPU and without network (docs/gpu
 	  { echo "$(GPU_KIT) has $$size bytes, and the machine takes $(LARGEST_KIT) at most"; exit 1; }; \
 	echo "Carry the tree and $(GPU_KIT), $$size bytes. There, where FOLDER is one that comes back:"
 	@echo '  bench/gpu.sh --wheels $(GPU_KIT) --output FOLDER --steps infer,ours,frameworks,why'
-	@echo '  bench/gpu.sh --wheels $(GPU_KIT) --output FOLDER --steps verify+tests+sanitizer,resnet50,batches,paced,rest'
+	@echo '  bench/gpu.sh --wheels $(GPU_KIT) --output FOLDER --steps verify+tests+sanitizer,batches,vgg16,paced'
+	@echo '  bench/gpu.sh --wheels $(GPU_KIT) --output FOLDER --steps ours,resnet50,rest'
 
 clean:  ## forget every environment and build
 	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) $(LINT) .venv-test-cuda12 .venv-test-cuda13 .venv-test-python3.* .cache build

@@ -8,12 +8,12 @@
 #   frameworks  the frameworks timed, beside cuDNN
 #   why         six backends taken apart
 #   verify      each of these on MNIST's 10,000 test images, where they are at hand
-#   resnet50    ResNet-50 in LeNet's place on cuDNN, PyTorch and JAX; vgg16 likewise
-#   batches     calls with 16, 128 and 1,024 images
-#   paced       a call every 20 ms
 #   tests       tests/test_gpu.py
-#   rest        the frameworks' other variants timed
 #   sanitizer   compute-sanitizer on the backends without Python
+#   batches     calls with 16, 128 and 1,024 images
+#   vgg16       VGG-16 in LeNet's place on cuDNN, PyTorch and JAX; resnet50 likewise
+#   paced       a call every 20 ms
+#   rest        the frameworks' other variants timed
 #
 #   --wheels FOLDER   for a machine without network: install these wheels, lenet-bench's among
 #                     them, beside what PYTHON has, which stays as it is (`make gpu-kit` fills
@@ -22,19 +22,20 @@
 #   --steps A,B+C     only these, in this order; those joined by + run side by side
 #   --backends 'A B'  only these backends
 #   --quick           one round of each
-#   --seconds N       all of it ends after N seconds (540), whatever a step does; with more, each
-#                     step has more
+#   --seconds N       all of it ends after N seconds (540), whatever a step does
 #   --output FOLDER   where the files go (results/gpu-DATE): log.txt, machine.txt, and one a step,
 #                     such as ours.jsonl
 #
-# Each step has a bound of its own. What it wrote until then is kept; Ctrl-C keeps it, too.
+# Each step has a bound of its own, a longer one where there is time for it. What it wrote until
+# then is kept; Ctrl-C keeps it, too.
 # Ends with 0 where all that began was right.
 set -uo pipefail
 
-# The seconds of each step, of 540; with more, each has more. Their sum is too much: most take less.
-declare -A bounds=([infer]=80 [ours]=110 [frameworks]=220 [why]=130 [verify]=100 [resnet50]=90
-  [vgg16]=90 [batches]=60 [paced]=60 [tests]=120 [rest]=150 [sanitizer]=200)
-all=infer,ours,frameworks,why,verify+tests+sanitizer,resnet50,batches,paced,vgg16,rest
+# The seconds of each step, or more where those to come leave some. In each call that docs/gpu.md
+# names they add up to what 540 s leave beside the start.
+declare -A bounds=([infer]=60 [ours]=110 [frameworks]=210 [why]=120 [verify]=200 [tests]=120
+  [sanitizer]=200 [batches]=120 [vgg16]=110 [resnet50]=90 [paced]=60 [rest]=150)
+all=infer,ours,frameworks,why,verify+tests+sanitizer,batches,vgg16,paced,resnet50,rest
 grace=10 # from the signal at which a step saves what it has to the one that kills it
 
 usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' "$0" && exit 2; }
@@ -78,9 +79,11 @@ fi
 failed=() cut=() late=() interrupted='' until=0 watcher=''
 trap 'interrupted=yes; kill $(jobs -p) 2> /dev/null' INT TERM HUP
 
-step() { # SECONDS NAME COMMAND...: at most so long, and at most what is left of it all
-  local name=$2 left=$((seconds - SECONDS - grace)) status
-  local limit=$((seconds > 540 ? $1 * seconds / 540 : $1))
+step() { # SECONDS NAME COMMAND...: so long at most, or its share of the time where that is more
+  local limit=$1 name=$2 left=$((seconds - SECONDS - grace)) share status
+  share=$((left * limit / to_come))
+  to_come=$((to_come - limit))
+  limit=$((share > limit ? share : limit))
   limit=$((limit < left ? limit : left))
   shift 2
   if [ -n "$interrupted" ] || [ "$limit" -lt 1 ]; then
@@ -97,6 +100,14 @@ step() { # SECONDS NAME COMMAND...: at most so long, and at most what is left of
     *) [ -n "$interrupted" ] || { failed+=("$name") && echo "== $name: FAILED"; } ;;
   esac
   return $status
+}
+
+bound() { # NAME+...: that of the longest, since they run side by side
+  local part longest=0
+  for part in ${1//+/ }; do
+    longest=$((bounds[$part] > longest ? bounds[$part] : longest))
+  done
+  echo "$longest"
 }
 
 limited() { # COMMAND...: until the step's bound; in the background, since a trap waits otherwise
@@ -182,18 +193,20 @@ finish() {
   exit
 }
 
+names=$(tr ',' ' ' <<< "${steps:-$all}") to_come=$((30 + 60 + 40))
+for name in $names; do
+  to_come=$((to_come + $(bound "$name")))
+done
 step 30 machine machine
 watch_gpu
-if [ -n "$wheels" ] && ! cmp --quiet "$wheels/commit" "$site/commit"; then
+if [ -z "$wheels" ] || cmp --quiet "$wheels/commit" "$site/commit"; then
+  to_come=$((to_come - 60))
+else
   step 60 install install || finish
 fi
 step 40 doctor doctor
-for name in $(tr ',' ' ' <<< "${steps:-$all}"); do
-  longest=0
-  for part in ${name//+/ }; do
-    longest=$((bounds[$part] > longest ? bounds[$part] : longest))
-  done
+for name in $names; do
   # shellcheck disable=SC2086
-  step "$longest" "$name" side_by_side ${name//+/ }
+  step "$(bound "$name")" "$name" side_by_side ${name//+/ }
 done
 finish

@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from lenet_bench.networks.graph import Draft
 from lenet_bench.registry import FLOAT32, find, names, precision, tolerance
 from lenet_bench.results import read_result
 from lenet_bench.results.warnings import REMEDIES
-from processes import alive, linux, wait_for
+from processes import alive, linux, ran, wait_for
 from sample_results import blocks, failed, result, timed_starts
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -193,6 +194,44 @@ def test_tools_end_with_the_step(look, tmp_path):
     process.terminate()
     process.wait(30)
     wait_for(lambda: not any(map(alive, map(int, ids.read_text().split()))))
+
+
+def calls_in(name):
+    return re.findall(r"--steps ([\w,+]+)", (ROOT / name).read_text())
+
+
+@pytest.fixture
+def bounds():
+    """The seconds of each step of gpu.sh."""
+    found = re.findall(r"\[(\w+)\]=(\d+)", (ROOT / "bench/gpu.sh").read_text())
+    return {step: int(seconds) for step, seconds in found}
+
+
+def test_a_call_of_gpu_sh_that_is_named_has_time_for_its_steps(bounds):
+    calls = calls_in("docs/gpu.md")
+    assert calls == calls_in("Makefile")
+    for call in calls:
+        longest = [max(bounds[one] for one in step.split("+")) for step in call.split(",")]
+        assert sum(longest) <= 540 - 10 - 30  # to save what is measured, and to start
+
+
+def test_docs_say_the_bounds_of_gpu_sh(bounds):
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", (ROOT / "docs/gpu.md").read_text(), re.M)
+    assert {step: int(seconds) for step, seconds in rows} == bounds
+
+
+@linux
+def test_a_step_of_gpu_sh_has_more_where_there_is_time(tmp_path):
+    def at_most(*steps):
+        call = ("--python", "/bin/true", "--output", tmp_path, "--steps", ",".join(steps))
+        said = ran(ROOT / "bench/gpu.sh", *call, code=None).stdout
+        found = dict(re.findall(r"== (\w+): at \d+ s, for (\d+) s", said))
+        return [int(found[step]) for step in steps]
+
+    assert at_most("infer", "ours", "frameworks", "why", "rest")[:2] == [60, 110]
+    ours, rest = at_most("ours", "rest")
+    assert ours > 150
+    assert rest > 250
 
 
 def test_wheels_to_carry_to_a_gpu_are_the_versions_that_are_tested():

@@ -241,7 +241,7 @@ def test_all_of_it_ends_in_time(double, tmp_path):
     assert code == 0
     assert "== cut short: machine\n" in printed
     late = (
-        "doctor infer ours frameworks why verify+tests+sanitizer resnet50 batches paced vgg16 rest"
+        "doctor infer ours frameworks why verify+tests+sanitizer batches vgg16 paced resnet50 rest"
     )
     assert f"== no time was left for: {late}\n" in printed
     assert "a double of a GPU" in (here.results / "machine.txt").read_text()
