@@ -72,7 +72,7 @@ answer(placed("cudnn", network("mlp")).describe())
 
 
 def test_find_times_the_calls_that_are_made(ask):
-    """Here cuDNN adds bias and ReLU in one algorithm only."""
+    """Here cuDNN adds bias and ReLU in one algorithm only, and the others leave an error."""
     facts, is_near = ask(
         f"""{NETWORK}
 made = network("cifar")

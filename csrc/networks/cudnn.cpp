@@ -212,7 +212,10 @@ cudnnConvolutionFwdAlgo_t AnyOnCudnn::choose(const WorkspaceOf& workspace_of,
     const DeviceFloats workspace((bytes + 4) / 4);
     for (int time = 0; time < kTimes; ++time) {  // the first also loads its kernels
       LENET_CHECK(cudaEventRecordWithFlags(begin, stream_, cudaEventRecordDefault));
-      if (call(algorithm, workspace) != CUDNN_STATUS_SUCCESS) break;
+      if (call(algorithm, workspace) != CUDNN_STATUS_SUCCESS) {
+        cudaGetLastError();  // of a launch that failed: the next call would take it for its own
+        break;
+      }
       LENET_CHECK(cudaEventRecordWithFlags(end, stream_, cudaEventRecordDefault));
       LENET_CHECK(cudaStreamSynchronize(stream_));
       float took = 0;

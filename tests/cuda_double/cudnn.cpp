@@ -326,7 +326,10 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
       activation->relu ||
       (activation->identity && algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM);
   const char* only = std::getenv("CUDA_DOUBLE_FUSES_ONLY");
-  if (only != nullptr && algorithm != std::atoi(only)) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (only != nullptr && algorithm != std::atoi(only)) {
+    told(cudaErrorLaunchOutOfResources);
+    return CUDNN_STATUS_EXECUTION_FAILED;
+  }
   if (!known || !(*z_shape == *y_shape) || !(*bias_shape == biases)) {
     return CUDNN_STATUS_BAD_PARAM;
   }
