@@ -53,9 +53,10 @@ answer([fails(*call) for call in calls])
     assert all("a part of cuDNN" in sentence for _, sentence in refused)
 
 
-def test_a_cudnn_without_a_float32_engine_is_a_sentence(ask):
+@pytest.mark.parametrize("status", [3000, 5003])  # NOT_SUPPORTED, EXECUTION_FAILED_CUDART
+def test_a_cudnn_without_a_float32_engine_is_a_sentence(ask, status):
     # the first fails by itself
-    before = failing_once("cudnn:graph_api", "cudnnBackendExecute", 3000, nth=2)
+    before = failing_once("cudnn:graph_api", "cudnnBackendExecute", status, nth=2)
     sentence = unavailable(ask, "cudnn:graph_api", before)
     assert "float32 engine" in sentence
     assert "the double says so" in sentence

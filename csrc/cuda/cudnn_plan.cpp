@@ -270,7 +270,8 @@ Plan choose(cudnnHandle_t handle, const char* name, OperationGraph graph,
       const cudnnStatus_t status = built == CUDNN_STATUS_SUCCESS ? runs(plan) : built;
       if (status == CUDNN_STATUS_SUCCESS) return plan;
       last = explain(status);
-      if (is_not_supported(status) || status == CUDNN_STATUS_EXECUTION_FAILED) continue;
+      // The numbers after EXECUTION_FAILED, the last kind, say in which library.
+      if (is_not_supported(status) || status >= CUDNN_STATUS_EXECUTION_FAILED) continue;
       fail(last, {"a cuDNN plan", __FILE__, __LINE__});
     }
   }
