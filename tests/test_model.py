@@ -753,6 +753,16 @@ def test_without_any_engine_the_lightest_is_said(suffix, named, extra, tmp_path,
         compare(CompareOptions(named, subject=ModelFile(str(file))))
 
 
+def test_versions_of_an_engine_read_what_it_reads(tmp_path, monkeypatch):
+    """Where nothing else is named."""
+    monkeypatch.setenv("LENET_BENCH_ENVIRONMENTS", str(tmp_path))
+    versions = ("onnxruntime==1.24.1", "onnxruntime==1.26.0")
+    file = product(tmp_path / "own.onnx")
+    made = compare(CompareOptions(versions, rounds=1, subject=ModelFile(str(file))))
+    for row in made.backends:
+        assert f"{row.name} is not installed; " in str(row.reason)
+
+
 def test_a_damaged_tflite_file_is_one_sentence(run, refused, tmp_path):
     """Cut, with a name that is no text, and of another kind."""
     litert = pytest.importorskip("ai_edge_litert.interpreter")

@@ -131,7 +131,7 @@ class OwnModel(Subject):
         return [one for one in names(device=device) if self.is_read_by(one)]
 
     def is_read_by(self, name: str) -> bool:
-        return name.removesuffix(ON_GPU) in self.readers
+        return _engine(name) in self.readers
 
     def check_readers(self, run: Run) -> None:
         """Raise LenetBenchError where none of the named backends reads it."""
@@ -274,7 +274,7 @@ class ModelFile(OwnModel):
         named = list(filter(self.is_read_by, run.backends))
         if not any(map(_may_run, [*named, *self.backends("cpu")])):
             engines = listed(list(dict.fromkeys(find(name)[0].name for name in self.readers)))
-            lightest = min(named, key=self.readers.index)
+            lightest = min(map(_engine, named), key=self.readers.index)
             raise LenetBenchError(
                 f"no engine that reads {self.format} files is installed (the lightest first: "
                 f"{engines}); {fix(find(lightest)[0].for_a_file)}"
@@ -302,7 +302,7 @@ def place(name: str, model: Model, threads: int) -> Network:
     words, where it does not take this model.
     """
     row, variant = find(name)
-    caller = CALLERS[model.path.suffix].get(without_version(name).removesuffix(ON_GPU))
+    caller = CALLERS[model.path.suffix].get(_engine(name))
     if caller is None:
         raise Unsupported(f"{name} reads no {model.path.suffix} file here")
     check_needs(row, variant)
@@ -318,6 +318,11 @@ def place(name: str, model: Model, threads: int) -> Network:
             raise unsupported(row, error) from error
 
     return build(row.for_a_file, variant, Weights({}), threads, adapted)
+
+
+def _engine(name: str) -> str:
+    """The name among the readers: without its version, and as on the CPU."""
+    return without_version(name).removesuffix(ON_GPU)
 
 
 def _may_run(name: str) -> bool:
