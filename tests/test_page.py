@@ -327,7 +327,7 @@ def test_figures_are_written_as_svg_and_png(tmp_path):
     assert len(shown.convert("RGB").getcolors(1 << 20) or ()) > 10
 
 
-@pytest.mark.parametrize("library", ["jinja2", "vl_convert"])
+@pytest.mark.parametrize("library", ["jinja2", "markupsafe", "pygments.lexers", "vl_convert"])
 def test_without_a_library_the_page_says_what_brings_it(library, monkeypatch):
     modules = __import__("sys").modules
     for name in [name for name in modules if name.startswith("lenet_bench.show.page")]:

@@ -134,7 +134,7 @@ def _listing(files: Sequence[Source]) -> list[dict[str, Any]]:
 
     An ellipsis stands for lines of other stages between two lines.
     """
-    from ..page.code import coloured  # which takes what comes with Jinja
+    from ..page.code import coloured  # needs the extra
 
     api = api_names(files)
     every = staged(files)

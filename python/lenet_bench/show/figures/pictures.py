@@ -26,11 +26,16 @@ def library(name: str) -> Any:
     """A library that only pages and pictures need; if absent, the error says how to install it."""
     try:
         return import_module(name)
-    except ImportError:
-        raise Unavailable(
-            f"pages and figures need {name}, which is not installed; fix it with: "
-            "pip install 'lenet-bench[report]'"
-        ) from None
+    except ImportError as error:
+        raise absent(error) from None
+
+
+def absent(error: ImportError) -> Unavailable:
+    """The sentence about the library that is not there."""
+    return Unavailable(
+        f"pages and figures need {error.name}, which is not installed; fix it with: "
+        "pip install 'lenet-bench[report]'"
+    )
 
 
 def compiled(spec: Spec) -> dict[str, Any]:

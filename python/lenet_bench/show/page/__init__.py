@@ -64,7 +64,7 @@ def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
 
 
 def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
-    from .code import implementations, programs  # needs packages that come with Jinja
+    from .code import implementations, programs  # needs the extra
 
     run, why = runs[0], runs[-1]
     shown_code = implementations if run.result.rules.network == LENET else programs

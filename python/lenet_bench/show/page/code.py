@@ -11,16 +11,20 @@ from operator import itemgetter
 from pathlib import PurePath
 from typing import Any
 
-from markupsafe import Markup
-from pygments.lexers import get_lexer_for_filename
-from pygments.token import Comment, Keyword, Name, String, _TokenType
-
 from ... import units
 from ...cost import Source, api_names, code_lines, sources
 from ...errors import LenetBenchError
 from ...models.programs import program, suffix_of
 from ...registry import find
+from ..figures.pictures import absent
 from ..figures.records import Record, Run
+
+try:
+    from markupsafe import Markup
+    from pygments.lexers import get_lexer_for_filename
+    from pygments.token import Comment, Keyword, Name, String, _TokenType
+except ImportError as error:
+    raise absent(error) from None
 
 #: An element each, a letter long: with a class, seven thousand of them would be 100 KB.
 _ELEMENTS = ((Comment.Preproc, "u"), (Comment, "i"), (String, "q"), (Keyword, "u"))
