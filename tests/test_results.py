@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 from jsonschema import Draft202012Validator
 from lenet_bench import read_result
-from lenet_bench.errors import ResultError
+from lenet_bench.errors import LenetBenchError, ResultError
 from lenet_bench.results import Appended, as_result, digest, failures, read_log, rows
 from lenet_bench.results.files import check_place
 from lenet_bench.results.log import as_lines
@@ -182,6 +182,12 @@ def test_the_ratio_is_that_of_the_rounds():
     assert first.ratio == 1.0
     assert second.ratio == pytest.approx(second.p50_us / first.p50_us, rel=1e-3)
     assert second.verdict == "slower"
+
+
+def test_a_backend_that_is_not_in_a_result_is_said():
+    said = "no backend 'third'; it has first and second$"
+    with pytest.raises(LenetBenchError, match=said):
+        result(blocks("first", 20), blocks("second", 40)).backend("third")
 
 
 def test_too_few_calls_have_no_median():

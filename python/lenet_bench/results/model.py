@@ -14,8 +14,10 @@ import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 from numpy.typing import NDArray
 
+from ..errors import LenetBenchError
 from ..experiment_names import Kind
 from ..network import LENET
+from ..texts import listed
 from .machine import (
     Count,
     Few,
@@ -492,4 +494,8 @@ class Result:
         return min((row.tolerance for row in self.backends if row.tolerance), default=inf)
 
     def backend(self, name: str) -> BackendResult:
-        return next(row for row in self.backends if row.name == name)
+        for row in self.backends:
+            if row.name == name:
+                return row
+        known = listed([row.name for row in self.backends])
+        raise LenetBenchError(f"the result has no backend {name!r}; it has {known}")
