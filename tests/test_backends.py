@@ -146,7 +146,13 @@ REFUSED = [
     *((with_value(value), ValueError, r"\(ink\), got") for value in (ABOVE_1, -1e-45, 1e38)),
     (with_a_bad_last(), ValueError, "NaN"),
     (PIXELS.astype("u1"), TypeError, r"uint8.*/ 255$"),
-    (random_image(1) * 255, ValueError, r"got [\d.e-]+ to [\d.]+: divide by 255"),
+    (random_image(1) * 255, ValueError, r"got [\d.e-]+ to [\d.]+: divide by 255$"),
+    (
+        with_value(ABOVE_1),
+        ValueError,
+        r"got [\d.e-]+ to 1\.0000001: clip to 0\.\.1 \(numpy.clip\)$",
+    ),
+    (random_image(1) - 1, ValueError, r"got -[\d.]+ to [\d.e-]+$"),
 ]
 
 

@@ -60,5 +60,8 @@ def check_image(image: object) -> NDArray[np.float32]:
 def _values(images: NDArray[np.float32]) -> str:
     if not np.isfinite(images).all():
         return "NaN or infinity"
-    found = f"{images.min():g} to {images.max():g}"
-    return found + (": divide by 255" if 1 < images.max() <= 255 and images.min() >= 0 else "")
+    low, high = images.min(), images.max()
+    found = f"{low!s} to {high!s}"  # all digits: 1.0000001
+    if low >= 0 and 2 < high <= 255:
+        return f"{found}: divide by 255"
+    return f"{found}: clip to 0..1 (numpy.clip)" if low > -0.1 and high <= 2 else found
