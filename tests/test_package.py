@@ -13,6 +13,7 @@ from zipfile import ZipFile
 import pytest
 from conftest import ROOT
 from processes import ran
+from sample_results import sample_log, write_log
 
 pytestmark = pytest.mark.slow
 
@@ -88,6 +89,19 @@ def test_the_wheel_fits_other_linuxes(wheel, empty_environment):
     if "linux_" in wheel.name and "manylinux" not in wheel.name:
         pytest.skip("no auditwheel, or not Linux")
     assert not [name for name in ZipFile(wheel).namelist() if ".libs/" in name]
+
+
+def test_what_draws_pages_is_an_extra(wheel, empty_environment, tmp_path):
+    """Without it each command names it; with it each draws its page."""
+    write_log(tmp_path / "run.jsonl", sample_log())
+    command = empty_environment / "bin/lenet-bench"
+    pages = (("report", "run.jsonl", "-o", "report.html"), ("classroom",))
+    for words in pages:
+        done = ran(command, *words, code=1, cwd=tmp_path)
+        assert done.stderr.rstrip().endswith("pip install 'lenet-bench[report]'")
+    run(empty_environment / "bin/pip", "install", "-q", f"{wheel}[report]", cwd=tmp_path)
+    for words in pages:
+        run(command, *words, cwd=tmp_path)
 
 
 def test_the_source_distribution_leaves_out_no_file_of_the_package():
