@@ -91,6 +91,16 @@ def test_the_wheel_fits_other_linuxes(wheel, empty_environment):
     assert not [name for name in ZipFile(wheel).namelist() if ".libs/" in name]
 
 
+def test_the_wheel_names_every_licence(wheel):
+    """MNIST's images are in it, and the licence of what its pages hold."""
+    with ZipFile(wheel) as files:
+        inside = {name.partition(".dist-info/")[2]: name for name in files.namelist()}
+        told = files.read(inside["METADATA"]).decode()
+    assert "\nLicense-Expression: MIT AND CC-BY-SA-3.0\n" in told
+    named = ("LICENSE", "NOTICE", "python/lenet_bench/show/page/vega-licence.txt")
+    assert {f"licenses/{name}" for name in named} <= set(inside)
+
+
 def test_what_draws_pages_is_an_extra(wheel, empty_environment, tmp_path):
     """Without it each command names it; with it each draws its page."""
     write_log(tmp_path / "run.jsonl", sample_log())
