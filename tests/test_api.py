@@ -1,11 +1,16 @@
 """The Python face: `import lenet_bench` and what it promises."""
 
 import os
+import re
 import sys
+from io import StringIO
 
 import lenet_bench
+import numpy as np
 import pytest
 from conftest import environment
+from lenet_bench import LenetBenchError
+from PIL import Image
 from processes import python, ran
 
 FACE = """
@@ -43,6 +48,25 @@ def test_an_unknown_name_is_refused():
         lenet_bench.load("fused", threads=-1)
     with pytest.raises(lenet_bench.LenetBenchError, match="1 to 1024 threads"):
         lenet_bench.load("fused", threads=10**9)
+
+
+MISTAKEN = [
+    ("read_image", [None], {}, TypeError, "got NoneType"),
+    ("read_image", [np.zeros((28, 28), np.uint8)], {}, TypeError, "got ndarray"),
+    ("read_image", [Image.new("L", (28, 28))], {}, TypeError, "got Image"),
+    ("read_image", [StringIO("7")], {}, TypeError, "got StringIO"),
+    ("read_mnist", ["foo", "mnist"], {}, LenetBenchError, "expected train or test, got 'foo'"),
+    ("write_report", [{}, "r.html"], {}, LenetBenchError, "no result to draw"),
+    ("write_report", ["r.jsonl", "r.html"], {}, TypeError, "{name: result, ...}"),
+    ("write_report", [{"mine": "r.jsonl"}, "r.html"], {}, TypeError, "{name: result, ...}"),
+    ("render", [], {"form": "xml"}, LenetBenchError, "json, csv or markdown, got 'xml'"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "more", "error", "said"), MISTAKEN)
+def test_a_wrong_argument_is_said(name, given, more, error, said):
+    with pytest.raises(error, match=re.escape(said)):
+        getattr(lenet_bench, name)(*given, **more)
 
 
 def test_backends_loads_none_into_this_process():

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .atomic import write_file
 from .cache import cache_folder
-from .errors import DataError
+from .errors import DataError, Misuse
 from .network import CLASSES, IMAGE_SIDE
 from .units import counted
 
@@ -99,6 +99,8 @@ def find_mnist(folder: str | os.PathLike[str] | None = None, *, part: Part | Non
 
 def read_mnist(part: Part, folder: str | os.PathLike[str]) -> Digits:
     """The training or the test images with their labels, checked."""
+    if part not in _PREFIX:
+        raise Misuse(f"expected train or test, got {part!r}")
     folder, prefix = Path(folder), _PREFIX[part]
     if not os.path.isdir(folder):  # noqa: PTH112 - also where its name is too long
         raise DataError(f"{folder}: no such folder; expected one with MNIST's IDX files")

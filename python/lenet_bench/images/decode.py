@@ -45,6 +45,7 @@ _WIDEST = 2048  # pixels of the longer side that are kept: the smallest digits n
 
 def content_of(source: Source) -> tuple[str, bytes]:
     """The source's name for messages, and its bytes."""
+    content: object
     if isinstance(source, bytes):
         name, content = "the image", source
     elif isinstance(source, str | os.PathLike):
@@ -67,7 +68,11 @@ def content_of(source: Source) -> tuple[str, bytes]:
             raise ImageError(f"{name}: cannot be read: {reason}") from None
     else:
         name = str(getattr(source, "name", "the image"))
-        content = source.read(LARGEST_FILE + 1)
+        read = getattr(source, "read", lambda _: None)
+        content = read(LARGEST_FILE + 1)
+    if not isinstance(content, bytes):
+        kind = type(source).__name__
+        raise TypeError(f"expected a picture's path, bytes or binary stream, got {kind}")
     if not content:
         raise ImageError(f"{name}: the file is empty")
     if len(content) > LARGEST_FILE:

@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+from ..errors import Misuse
 from ..questions import why
 from ..results import Result, digest, rows
 from ..results.breakdown import has_experiments
@@ -80,6 +81,8 @@ def render(
     *results: Result, form: Literal["text", "json", "csv", "markdown"] = "text", columns: int = 100
 ) -> str:
     """Some results as `compare` and `report` print them, without colours."""
+    if form not in ("text", "json", "csv", "markdown"):
+        raise Misuse(f"expected text, json, csv or markdown, got {form!r}")
     screen = Screen(columns, colour=False)
     lines = comparison(results, None if form == "text" else form, screen)
     return "".join(f"{line}\n" for line in lines)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import units
 from ...atomic import write_file
-from ...errors import ResultError
+from ...errors import Misuse, ResultError
 from ...network import LENET
 from ...results import Result
 from ...texts import all_printable, printable
@@ -25,6 +25,8 @@ from .frame import environment, packed, policy, script, stylesheet
 
 def write_report(results: Mapping[str, Result], path: str | os.PathLike[str]) -> None:
     """One page of results with these names; it works offline."""
+    if not (isinstance(results, Mapping) and all(isinstance(v, Result) for v in results.values())):
+        raise TypeError("expected {name: result, ...}, each as compare or read_result returns it")
     html = page(gather(list(results.items())))
     write_file(Path(path), html.encode(), ResultError)
 
@@ -45,6 +47,8 @@ def gather(results: Sequence[tuple[str, Result]]) -> list[Run]:
 
     Of comparisons of several networks that of LeNet, else the first.
     """
+    if not results:
+        raise Misuse("there is no result to draw")
     runs = sorted((as_run(*one) for one in results), key=lambda run: run.has_experiments)
     networks = [run.result.rules.network for run in runs if not run.has_experiments]
     shown = LENET if LENET in networks else networks[0] if networks else ""
