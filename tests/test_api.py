@@ -8,7 +8,7 @@ from io import StringIO
 import lenet_bench
 import numpy as np
 import pytest
-from conftest import environment
+from conftest import ROOT, environment
 from lenet_bench import LenetBenchError
 from PIL import Image
 from processes import python, ran
@@ -84,8 +84,12 @@ def test_backends_loads_none_into_this_process():
 
 
 def test_the_face_is_typed(tmp_path):
-    """As a user's mypy sees the installed package."""
+    """As a user's mypy sees the installed package and the page's examples."""
     pytest.importorskip("mypy")
+    page = (ROOT / "docs/python.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    own = [one for one in examples if "pytest" not in one]  # such tests need no types
     (tmp_path / "face.py").write_text(FACE)
-    mypy = ("mypy", "--strict", "--cache-dir", os.devnull, "face.py")
+    (tmp_path / "examples.py").write_text("\n".join(own))
+    mypy = ("mypy", "--strict", "--cache-dir", os.devnull, "face.py", "examples.py")
     ran(sys.executable, "-m", *mypy, cwd=tmp_path, env=environment())
