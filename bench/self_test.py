@@ -29,9 +29,9 @@ from lenet_bench import CompareOptions, load
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.environment import read_machine
 from lenet_bench.measure.options import Entry
-from lenet_bench.results import Log, Result, as_result, read_log, read_result, start_medians_us
+from lenet_bench.results import BackendResult, Log, Result, as_result, read_log, read_result
 from lenet_bench.results.read import settled, unsummarised
-from lenet_bench.results.statistics import CONFIDENCE, Ratio, judge, paired_ratio
+from lenet_bench.results.statistics import CONFIDENCE, Ratio, judge, ratio_of
 from lenet_bench.show.sentences import conditions
 from lenet_bench.units import percent
 from lenet_bench.units import time as time_of
@@ -231,17 +231,17 @@ def all_ratios(logs: Mapping[str, Log], starts: int, *, slow: bool) -> Iterator[
         every = 1 + max(block.round for block in log.blocks)
         rounds = min(starts, every)
         for end in range(rounds, every + 1, rounds):
-            found = starts_us(log, end - rounds, end)
+            found = rows_of(log, end - rounds, end)
             for number in range(PAIRS[backend]):
                 new = slower(number) if slow else same(2 * number + 1)
-                yield paired_ratio(found[new], found[same(2 * number)])
+                yield ratio_of(found[new], found[same(2 * number)])
 
 
-def starts_us(log: Log, first: int, end: int) -> dict[str, dict[int, float]]:
-    """The median of each start that counts, by entry, had the run been of these rounds only."""
+def rows_of(log: Log, first: int, end: int) -> dict[str, BackendResult]:
+    """The entries by name, had the run been of these rounds only."""
     blocks = [block for block in log.blocks if first <= block.round < end]
     rows, _ = unsummarised(replace(log, blocks=settled(blocks, log.header.floor)))
-    return {row.name: start_medians_us(row.blocks) for row in rows}
+    return {row.name: row for row in rows}
 
 
 def share_interval(hits: int, of: int) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from lenet_bench.questions.share import SUFFIX
 from lenet_bench.registry import without_version
 from lenet_bench.results import BackendResult, Result, read_result, start_medians_us
+from lenet_bench.results.statistics import beside_us
 from lenet_bench.show.figures.records import Record
 from lenet_bench.show.figures.vega import LEGEND, Spec, colour, layer, whole
 from lenet_bench.show.markdown import table as markdown
@@ -60,8 +61,8 @@ def compared(old: BackendResult, new: BackendResult, errors: float) -> tuple[flo
     """The mean ratio of two releases in the same round, and its interval: Student's, of logs."""
     from scipy import stats  # type: ignore[import-untyped]
 
-    one, other = start_medians_us(old.blocks), start_medians_us(new.blocks)
-    logs = [log(other[number] / one[number]) for number in one.keys() & other.keys()]
+    one, other = beside_us(new.starts, old.starts), start_medians_us(new.starts)
+    logs = [log(other[number] / one[number]) for number in one]
     within = stats.t.ppf(1 - errors / 2, len(logs) - 1) * stdev(logs) / len(logs) ** 0.5
     middle = fmean(logs)
     return exp(middle), exp(middle - within), exp(middle + within)

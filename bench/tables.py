@@ -24,7 +24,7 @@ from lenet_bench.results import (
     start_medians_us,
 )
 from lenet_bench.results.sizes import NEAR, Sized, by_name, since, sized
-from lenet_bench.results.statistics import judge, paired_ratio
+from lenet_bench.results.statistics import judge, ratio_of
 from lenet_bench.results.warnings import disturbance, in_two_modes
 from lenet_bench.show import versions as show_versions
 from lenet_bench.show.figures.records import Record, Run
@@ -389,10 +389,9 @@ def with_bounds(row: BackendResult) -> str:
 def compared(one: BackendResult, other: BackendResult, result: Result) -> tuple[list[str], str]:
     """Both medians, the other's over the one's and the interval of that; and the verdict."""
     us, other_us = one.p50_us, other.p50_us
-    starts, other_starts = (start_medians_us(row.blocks) for row in (one, other))
     if not us or not other_us:
         return [time(us), time(other_us), NONE, NONE], judge(None, result.rules.margin)
-    found = paired_ratio(other_starts, starts)
+    found = ratio_of(other, one)
     cells = [time(us), time(other_us), ratio(found.value), interval(*found.bounds)]
     return cells, judge(found, result.rules.margin)
 

@@ -8,8 +8,8 @@ from statistics import median
 from typing import NamedTuple
 
 from lenet_bench.registry import find
-from lenet_bench.results import Block, start_medians_us
-from lenet_bench.results.statistics import FEWEST_STARTS, paired_ratio
+from lenet_bench.results import Block
+from lenet_bench.results.statistics import FEWEST_STARTS, beside_us, paired_ratio, ratio_of
 from lenet_bench.show.figures.records import Record, Run
 from lenet_bench.show.figures.story import times_longer
 from lenet_bench.texts import listed
@@ -103,13 +103,18 @@ class Choice(NamedTuple):
         """
         of_start, result, alike = self.of_start, self.run.result, self.ways
         if of_start:
-            first, *others = (
-                {block.round: of_start(row, block) for block in result.backend(row["name"]).blocks}
-                for row in alike
-            )
-            if len(first) < FEWEST_STARTS:
+            starts = [result.backend(row["name"]).starts for row in alike]
+            if len(starts[0]) < FEWEST_STARTS:
                 return f"{spell(alike[0])}; too few starts to be sure"
-            found = (paired_ratio(one, first).interval for one in others)
+            first, *others = (
+                {block.round: of_start(row, block) for block in own}
+                for row, own in zip(alike, starts, strict=True)
+            )
+            rounds = (beside_us(own, starts[0]) for own in starts[1:])
+            found = (
+                paired_ratio({number: one[number] for number in counting}, first).interval
+                for one, counting in zip(others, rounds, strict=True)
+            )
             pairs = zip(alike[1:], found, strict=True)
             alike = alike[:1] + [row for row, one in pairs if one and one.low <= 1 <= one.high]
         return " or ".join(map(spell, alike))
@@ -162,10 +167,8 @@ def answer(runs: Sequence[Run]) -> Iterator[str]:
     layers[f"Keras on {find(quickest['name'])[0].calls}"] = quickest
     each = [f"{takes(row)} in {label} ({name_of(row)})" for label, row in layers.items()]
     slow = sorted(rows[PREDICT]["p50_us"] for rows in found)
-    starts = [
-        {one.name: start_medians_us(one.blocks) for one in run.result.backends} for run in runs
-    ]
-    longer = sorted(paired_ratio(one[PREDICT], one[ON_BATCH]).value for one in starts)
+    backends = [run.result.backend for run in runs]
+    longer = sorted(ratio_of(one(PREDICT), one(ON_BATCH)).value for one in backends)
     two = {one.name: one.two_cores_us or inf for one in runs[-1].breakdowns}
     yield (
         f"One image, pinned to one core, takes {listed(each)}: each time the fastest of the calls "

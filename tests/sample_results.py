@@ -57,6 +57,12 @@ def timed_starts(name, *times_us, **changes):
     return tuple(replace(row, samples_ns=(round(1000 * us),) * 50) for row, us in rows)
 
 
+def quiet_in(name, rounds):
+    """Starts of 20 us in these rounds; in the others, disturbed ones of 26 us."""
+    quiet, slow = blocks(name, 20, slices=QUIET_SLICES), blocks(name, 26, slices=SLOW_SLICES)
+    return tuple((quiet if n in rounds else slow)[n] for n in range(ROUNDS))
+
+
 def failed(name, status, reason, **changes):
     facts = {"at_s": 0.0, "status": status, "reason": reason, **changes}
     return (Block(backend=name, round=0, **facts),)

@@ -12,14 +12,18 @@ from lenet_bench import diff
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.results import as_result, read_result
 from lenet_bench.results.machine import Machine, Processor, Software
+from lenet_bench.results.thin import thinned
 from msgspec.structs import replace as changed_block
 from processes import ran
 from sample_results import (
+    QUIET_SLICES,
     ROUNDS,
+    SLOW_SLICES,
     blocks,
     failed,
     log,
     log_in_halves,
+    quiet_in,
     result,
     timed_starts,
     write_log,
@@ -145,6 +149,12 @@ def test_too_few_starts_are_ambiguous():
     assert any("6 starts" in note and "a;" in note for note in found.notes)
 
 
+def test_disturbed_starts_of_both_runs_or_of_neither_count():
+    often, seldom = (result(quiet_in("a", rounds)) for rounds in (range(6), range(7, 12)))
+    found = changed(diff(often, seldom), "a")
+    assert (found.became, round(found.old), round(found.new)) == ("ambiguous", 23, 26)
+
+
 def test_on_another_machine_relative_is_offered():
     new = replace(OLD, machine=Machine(Processor(model="other")))
     found = diff(OLD, new)
@@ -194,6 +204,25 @@ def test_paced_runs_compare_the_tail():
     assert one.p99.ratio_low <= 1.5 <= one.p99.ratio_high
     assert found.regressed == ["a", "b"]
     assert changed(diff(paced(1000), paced(1000)), "a").p99.became == "same"
+
+
+def test_the_tails_count_disturbed_starts_of_both_runs_or_of_neither():
+    """Only disturbed calls are late. Thinned files say the same."""
+
+    def late(rounds):
+        tail = (100_000,) * 166 + tuple(range(1_000_000, 1_400_000, 100_000))
+        calls = {QUIET_SLICES: (100_000,) * 170, SLOW_SLICES: tail}
+        row = (
+            changed_block(one, samples_ns=calls[one.slices], slices=((170, one.slices[0][1]),))
+            for one in quiet_in("a", rounds)
+        )
+        return log(tuple(row), interval_s=0.02)
+
+    logs = [late(range(6)), late(range(7, 12))]
+    found, kept = (changed(diff(*map(as_result, some)), "a") for some in (logs, map(thinned, logs)))
+    assert found.p99.became == "ambiguous"
+    assert found.p99.ratio < 1.3
+    assert kept.p99 == found.p99
 
 
 def test_the_tail_is_compared_of_two_paced_runs_only():

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from sample_results import (
     failed,
     log,
     log_in_halves,
+    quiet_in,
     result,
     sample_log,
     sample_result,
@@ -287,6 +289,41 @@ def test_blocks_that_were_never_quiet_count_where_there_are_too_few_others():
     row = result(blocks("a", 20, rounds=1, slices=((10, 30), (40, 60)))).backend("a")
     assert row.summary.samples == 50
     assert row.blocks[0].quiet_share == 0
+
+
+def equals(seed, rounds=20, quiet=0.15, slow=1.3, cycle_s=10):
+    """Two backends that are the same, on a machine that is slow between its quiet moments."""
+    random = np.random.default_rng(seed)
+    ends, at_s, found = [0.0], 0.0, []
+    while ends[-1] < 4 * rounds:  # a quiet span, a slow one, ...
+        is_quiet = len(ends) % 2
+        ends.append(ends[-1] + random.exponential(cycle_s * (quiet if is_quiet else 1 - quiet)))
+    for number, name in product(range(rounds), "ab"):
+        factors = []  # a slice each
+        for _ in range(40):
+            is_quiet = np.searchsorted(ends, at_s) % 2
+            factors.append(1 if is_quiet else slow)
+            at_s += 0.03
+        loops = [(5, *(round(ns * one) for ns in (16_000, 40_000))) for one in factors]
+        us = 20_000 * np.exp(random.normal(0, 0.003)) * np.repeat(factors, 5)
+        (block,) = blocks(name, 20, rounds=1, samples_ns=tuple(us.astype(int).tolist()))
+        found.append(replace(block, round=number, at_s=at_s, slices=tuple(loops)))
+    return [tuple(one for one in found if one.backend == name) for name in "ab"]
+
+
+def test_equal_backends_are_not_called_different_on_a_machine_that_is_seldom_quiet():
+    said = [result(*equals(seed), baseline="a").backend("b").summary for seed in range(20)]
+    assert {one.verdict for one in said} <= {"same", "ambiguous"}
+    assert sum(one.ratio_low <= 1 <= one.ratio_high for one in said) >= 17
+
+
+def test_a_ratio_leaves_out_disturbed_starts_of_both_backends_or_of_neither():
+    often, seldom = quiet_in("a", range(6)), quiet_in("b", range(7, 12))
+    assert starts(often, seldom) == [6, 12], "for their own figures"
+    assert result(often, seldom, baseline="a").backend("b").summary.verdict == "ambiguous"
+    both = result(quiet_in("a", range(8)), quiet_in("b", range(1, 9)), baseline="a").backend("b")
+    assert sorted(both.beside_us) == list(range(1, 8))
+    assert both.summary.verdict == "same"
 
 
 def test_a_repeated_block_takes_a_disturbed_ones_place():

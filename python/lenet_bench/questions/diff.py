@@ -5,7 +5,7 @@ are independent, so each side is resampled separately.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,11 +18,14 @@ from ..results.statistics import (
     UNBOUNDED,
     Floats,
     Ratio,
+    beside_us,
     fewest,
     independent_ratio,
     judge,
     paired_ratio,
+    percentile,
     percentile_ratio,
+    undisturbed,
 )
 from ..units import percent
 
@@ -142,7 +145,7 @@ def _changes(
     old: Result, new: Result, baseline: str | None, fail_over: float | None
 ) -> Iterator[Change]:
     for name in dict.fromkeys(row.name for row in (*new.backends, *old.backends)):
-        one, other = _find(old, name), _find(new, name)
+        one, other = _alike(_find(old, name), _find(new, name))
         olds, before = _measured(old, one, baseline)
         news, after = _measured(new, other, baseline)
         ratio = independent_ratio(news, olds, new.rules.seed)
@@ -168,6 +171,14 @@ def _changes(
         )
 
 
+def _alike(*rows: BackendResult | None) -> list[BackendResult | None]:
+    """Rows that leave out their disturbed starts both, or neither."""
+    counting = [block for row in rows if row for block in row.blocks]
+    if len(undisturbed(counting)) == len(counting):
+        return list(rows)
+    return [row and replace(row, blocks=row.starts) for row in rows]
+
+
 def beyond(low: float | None, fail_over: float | None) -> bool:
     """Whether even the low end of a ratio is a slowdown of more than is allowed."""
     return fail_over is not None and low is not None and low > 1 + fail_over
@@ -178,13 +189,14 @@ def _tail(
 ) -> Tail | None:
     if not (one and other and _is_ok(one) and _is_ok(other) and _paced(old, new)):
         return None
-    before, after = (row.summary.p99_us if row.summary else None for row in (one, other))
+    olds, news = ([block.calls_ns for block in row.blocks] for row in (one, other))
+    before, after = (percentile(np.concatenate(calls), 99) for calls in (olds, news))
     if not (before and after):
         return None
-    olds, news = ([block.calls_ns for block in row.blocks] for row in (one, other))
     ratio = percentile_ratio(news, olds, 99, new.rules.seed)
     low, high = ratio.bounds if ratio else UNBOUNDED
-    return Tail(judge(ratio, new.rules.margin), before, after, after / before, low, high)
+    became = judge(ratio, new.rules.margin)
+    return Tail(became, before / 1000, after / 1000, after / before, low, high)
 
 
 def _paced(old: Result, new: Result) -> bool:
@@ -194,24 +206,20 @@ def _paced(old: Result, new: Result) -> bool:
 def _measured(
     result: Result, row: BackendResult | None, baseline: str | None
 ) -> tuple[Floats, float | None]:
-    """The median call of each start, and the median that `compare` printed; or their ratios.
+    """The median call of each start that counts, and their median; or their ratios.
 
     A start's ratio is to the baseline near it, or to another one's start of the same round.
     """
-    median_us = _median_us(row)
-    if row is None or median_us is None:
+    if row is None or not _is_ok(row) or row.p50_us is None:
         return np.empty(0), None
-    starts = start_medians_us(row.blocks)
     if baseline is None:
-        return np.array(list(starts.values())), median_us
-    near = row.beside_us if baseline == result.baseline else {}
-    bases = near or start_medians_us(result.backend(baseline).blocks)
+        medians = np.array(list(start_medians_us(row.blocks).values()))
+        return medians, float(np.median(medians))
+    starts, base = start_medians_us(row.starts), result.backend(baseline).starts
+    near = row.beside_us if baseline == result.baseline else beside_us(row.starts, base)
+    bases = near or start_medians_us(base)
     ratios = np.array([starts[number] / bases[number] for number in starts if number in bases])
     return ratios, paired_ratio(starts, bases).value
-
-
-def _median_us(row: BackendResult | None) -> float | None:
-    return row.p50_us if row and _is_ok(row) else None
 
 
 def _became(

@@ -444,7 +444,8 @@ class BackendResult:
     together: tuple[Together, ...] = ()
     callers_refused: Mapping[str, str] = field(default_factory=dict)
     anatomy: Anatomy | None = None
-    blocks: tuple[Block, ...] = ()  # those that were timed and count, by round
+    starts: tuple[Block, ...] = ()  # a timed block of each round, also a disturbed one
+    blocks: tuple[Block, ...] = ()  # of these, those that its own figures count
     beside_us: Mapping[int, float] = field(default_factory=dict)  # the baseline, near each start
     failures: int = 0  # blocks that failed before the last one
     summary: Summary | None = None

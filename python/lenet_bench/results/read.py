@@ -1,8 +1,7 @@
 """From blocks to rows: figures, intervals and verdicts for each backend."""
 
 import os
-from bisect import bisect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import ceil, inf
@@ -35,6 +34,7 @@ from .statistics import (
     FEWEST_STARTS,
     UNBOUNDED,
     Ratio,
+    beside_us,
     judge,
     median_interval,
     paired_ratio,
@@ -42,10 +42,10 @@ from .statistics import (
     percentile_interval,
     show,
     start_medians_us,
+    undisturbed,
 )
 from .warnings import warnings_about
 
-_QUIET_LOOP = 25  # percentile: the lower quartile, since some blocks never see a quiet machine
 _FEWEST_QUIET = 5  # with fewer quiet calls, all calls of a block count
 _FEWEST_CALLS = 20  # of all blocks of a backend together, for a median
 _FEWEST_BATCHES = 3
@@ -64,7 +64,7 @@ def as_result(log: Log) -> Result:
     log = replace(log, blocks=settled(log.blocks, header.floor))
     rows, floor = unsummarised(log)
     base = _baseline(rows, header)
-    starts = _by_round(base, started_again(log))
+    again = started_again(log)
     last = max(log.blocks, key=lambda block: block.at_s, default=None)
     result = Result(
         schema=header.schema,
@@ -76,7 +76,7 @@ def as_result(log: Log) -> Result:
         rules=header.rules,
         rounds=1 + max((block.round for block in log.blocks), default=-1),
         floor=_summarised(floor, None, header),
-        backends=tuple(_summarised(_beside(row, base, starts), base, header) for row in rows),
+        backends=tuple(_summarised(_beside(row, base, again), base, header) for row in rows),
         disturbance=_disturbance(log),
     )
     cut_off = ("the file's last line is incomplete and was ignored",) if log.cut_off else ()
@@ -86,9 +86,10 @@ def as_result(log: Log) -> Result:
 def settled(blocks: Sequence[Block], floor: str) -> tuple[Block, ...]:
     """Each block with the calls that count, made while the machine was quiet, and their share.
 
-    A backend may itself slow a loop down, so the time of a quiet loop is found for each backend.
-    Which loops decide is found for all of them, but for the floor: one that counts calls beside
-    slow caches would be slower than one that does not.
+    A backend may itself slow a loop down, so the time of a quiet loop is found for each backend. It
+    is the least: few of its blocks may have seen a quiet machine. Which loops decide is found for
+    all of them, but for the floor: one that counts calls beside slow caches would be slower than
+    one that does not.
     """
     usual: dict[str, Sequence[float]] = {}
     fewest: dict[str, int] = {}
@@ -97,8 +98,7 @@ def settled(blocks: Sequence[Block], floor: str) -> tuple[Block, ...]:
         own = [block for block in blocks if block.backend == name and block.slices]
         rounds = len({block.round for block in own})
         fewest[name] = max(_FEWEST_QUIET, ceil(_FEWEST_CALLS / rounds))
-        each = zip(*(quickest(loops for _, *loops in block.slices) for block in own), strict=False)
-        usual[name] = [float(np.percentile(times, _QUIET_LOOP)) for times in each]
+        usual[name] = quickest(loops for block in own for _, *loops in block.slices)
         if name != floor and rounds >= FEWEST_STARTS:
             by_both, by_first = (
                 _scatter(own, usual[name][:loops], fewest[name]) for loops in (None, 1)
@@ -146,44 +146,24 @@ def _settled(block: Block, usual: Sequence[float], fewest: int) -> Block:
 
 
 def unsummarised(log: Log) -> tuple[list[BackendResult], BackendResult]:
-    """From settled blocks: each backend and the empty one, with the blocks that count."""
+    """From settled blocks: each backend and the empty one, with its starts that count."""
     rows = [_row(listed, log.blocks) for listed in log.header.backends]
     return rows, _row(Listed(log.header.floor), log.blocks)
 
 
 def started_again(log: Log) -> list[BackendResult]:
-    """The baseline as it was started again within rounds, with the blocks that count."""
+    """The baseline as it was started again within rounds."""
     return [_row(Listed(name), log.blocks) for name in log.header.again or ()]
 
 
-def _by_round(base: BackendResult | None, again: Sequence[BackendResult]) -> dict[int, list[Block]]:
-    """The baseline's starts in each round, in their order."""
-    found: dict[int, list[Block]] = {}
-    if base is None:
-        return found
-    own = (one.blocks for one in again if one.name.startswith(f"{base.name} #"))
-    for block in sorted(chain(base.blocks, *own), key=lambda block: block.at_s):
-        if block.median_us > 0:
-            found.setdefault(block.round, []).append(block)
-    return found
-
-
 def _beside(
-    row: BackendResult, base: BackendResult | None, starts: Mapping[int, Sequence[Block]]
+    row: BackendResult, base: BackendResult | None, again: Sequence[BackendResult]
 ) -> BackendResult:
-    """The row, with the baseline's time near each start, by its round.
-
-    That is the mean of its starts just before and after in that round, of their logarithms.
-    """
+    """The row, with the baseline's time near each start that counts for the two."""
     if base is None or row.name == base.name:
         return replace(row, beside_us=start_medians_us(row.blocks))
-    found: dict[int, float] = {}
-    for start in row.blocks:
-        ordered = starts.get(start.round, ())
-        place = bisect(ordered, start.at_s, key=lambda block: block.at_s)
-        if near := ordered[max(place - 1, 0) : place + 1]:
-            found[start.round] = geometric_mean(block.median_us for block in near)
-    return replace(row, beside_us=found)
+    own = (one.starts for one in again if one.name.startswith(f"{base.name} #"))
+    return replace(row, beside_us=beside_us(row.starts, [*base.starts, *chain(*own)]))
 
 
 def medians(log: Log) -> Iterator[tuple[BackendResult, float]]:
@@ -202,11 +182,11 @@ def ratios(log: Log, confidence: float) -> tuple[str | None, dict[str, Ratio]]:
     base = _baseline(rows, log.header)
     if base is None:
         return None, {}
-    starts = _by_round(base, started_again(log))
+    again = started_again(log)
     ran = [row for row in rows if row.status == "ok" and row.blocks and row is not base]
     return base.name, {
         row.name: paired_ratio(
-            start_medians_us(row.blocks), _beside(row, base, starts).beside_us, confidence
+            start_medians_us(row.starts), _beside(row, base, again).beside_us, confidence
         )
         for row in ran
     }
@@ -224,6 +204,8 @@ def _row(listed: Listed, every: Sequence[Block]) -> BackendResult:
             listed.name, "unmeasured", listed.device, listed.tolerance, listed.threads
         )
     last, timed = blocks[-1], _timed(blocks)
+    starts = _starts(timed)
+    quiet = undisturbed(starts)
     idle = [block.idle_share for block in timed if block.idle_share is not None]
     refused = {size: why for block in blocks for size, why in block.batch_refusals.items()}
     return BackendResult(
@@ -255,7 +237,8 @@ def _row(listed: Listed, every: Sequence[Block]) -> BackendResult:
             key: printable(why) for block in blocks for key, why in block.callers_refused.items()
         },
         anatomy=_last(block.anatomy for block in blocks),
-        blocks=tuple(_counting(timed)),
+        starts=tuple(starts),
+        blocks=tuple(quiet if len(quiet) >= FEWEST_STARTS else starts),
         failures=sum(block.status != "ok" for block in blocks[:-1]),
     )
 
@@ -264,19 +247,14 @@ def _timed(blocks: Sequence[Block]) -> list[Block]:
     return [b for b in blocks if b.status == "ok" and (b.samples_ns or b.thinned_ns)]
 
 
-def _counting(timed: Sequence[Block]) -> list[Block]:
-    """One block for each round: among repeated ones, that with the most quiet time.
-
-    If enough blocks had quiet time, blocks without do not count.
-    """
+def _starts(timed: Sequence[Block]) -> list[Block]:
+    """One block for each round: among repeated ones, that with the most quiet time."""
     best: dict[int, Block] = {}
     for block in timed:
         other = best.get(block.round)
         if other is None or (block.quiet_share or 0.0) >= (other.quiet_share or 0.0):
             best[block.round] = block
-    quiet = [number for number in best if best[number].quiet_share != 0]
-    numbers = quiet if len(quiet) >= FEWEST_STARTS else best
-    return [best[number] for number in sorted(numbers)]
+    return [best[number] for number in sorted(best)]
 
 
 def _baseline(rows: Sequence[BackendResult], header: Header) -> BackendResult | None:
@@ -302,7 +280,7 @@ def _ratio_to(row: BackendResult, base: BackendResult, confidence: float) -> Rat
     """The ratio to the baseline; None where they share no round, or have no median."""
     if _p50_us(row) is None or not _p50_us(base) or not row.beside_us:
         return None
-    return paired_ratio(start_medians_us(row.blocks), row.beside_us, confidence)
+    return paired_ratio(start_medians_us(row.starts), row.beside_us, confidence)
 
 
 def _summarised(row: BackendResult, base: BackendResult | None, header: Header) -> BackendResult:

@@ -13,7 +13,7 @@ from ..errors import LenetBenchError
 from ..networks import NETWORKS, network
 from ..registry import find, precision
 from .model import BackendResult, Result
-from .statistics import Ratio, paired_ratio, start_medians_us
+from .statistics import Ratio, ratio_of
 
 #: Who takes less than this share longer than the fastest API is nearly as fast.
 NEAR = 0.1
@@ -106,7 +106,7 @@ def _sized(row: BackendResult, fastest: BackendResult, result: Result) -> Sized:
     of = result.rules.network
     ratio = Ratio(1.0)
     if row is not fastest:
-        ratio = paired_ratio(start_medians_us(row.blocks), start_medians_us(fastest.blocks))
+        ratio = ratio_of(row, fastest)
     size, (low, high) = network(of).multiply_adds, ratio.bounds
     off = row.difference if (row.difference or 0.0) > result.strictest else None
     return Sized(of, size, row.name, _us(row), ratio.value, low, high, off)

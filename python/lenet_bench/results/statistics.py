@@ -6,16 +6,17 @@ weights just fit the cache by 10 % and more. So a start counts once, by its medi
 are over starts. A ratio is of pairs: two starts of one round, which share the machine's drift.
 """
 
+from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import ceil, exp, inf, log, log1p
-from statistics import NormalDist
+from statistics import NormalDist, geometric_mean
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import Block, Verdict
+from .model import BackendResult, Block, Verdict
 
 Floats = NDArray[np.float64]
 
@@ -64,6 +65,43 @@ class Ratio(NamedTuple):
 def start_medians_us(blocks: Iterable[Block]) -> dict[int, float]:
     """Each start's median call, by its round."""
     return {block.round: block.median_us for block in blocks}
+
+
+def undisturbed(blocks: Iterable[Block]) -> list[Block]:
+    """Those with calls enough beside quick loops, and those without loops."""
+    return [block for block in blocks if block.quiet_share != 0]
+
+
+def beside_us(starts: Sequence[Block], others: Sequence[Block]) -> dict[int, float]:
+    """The other's time near each start, by its round, in the rounds that count for the two.
+
+    Those are the rounds in which both were undisturbed, if they are enough for an interval, else
+    all. If disturbed starts were left out of one only, the machine's states would make a difference
+    between equals.
+    """
+    found = _beside_us(undisturbed(starts), undisturbed(others))
+    return found if len(found) >= FEWEST_STARTS else _beside_us(starts, others)
+
+
+def _beside_us(starts: Sequence[Block], others: Sequence[Block]) -> dict[int, float]:
+    """The mean of the other's starts just before and after in that round, of their logarithms."""
+    rounds: dict[int, list[Block]] = {}
+    for block in sorted(others, key=lambda block: block.at_s):
+        rounds.setdefault(block.round, []).append(block)
+    found: dict[int, float] = {}
+    for start in starts:
+        ordered = rounds.get(start.round, [])
+        place = bisect(ordered, start.at_s, key=lambda block: block.at_s)
+        near = (block.median_us for block in ordered[max(place - 1, 0) : place + 1])
+        if known := [us for us in near if us > 0]:
+            found[start.round] = geometric_mean(known)
+    return found
+
+
+def ratio_of(new: BackendResult, old: BackendResult, confidence: float = CONFIDENCE) -> Ratio:
+    """The paired ratio of two backends of a run, of the rounds that count for them."""
+    near = beside_us(new.starts, old.starts) or start_medians_us(old.starts)
+    return paired_ratio(start_medians_us(new.starts), near, confidence)
 
 
 def percentile(samples: Sequence[float] | Floats, percent: float) -> float | None:

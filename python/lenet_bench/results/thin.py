@@ -52,7 +52,8 @@ def _edges_of_callers(row: BackendResult) -> dict[tuple[int, Way], set[int]]:
 
 def _edges(row: BackendResult, *, paced: bool) -> dict[int, set[int]]:
     """The times of a backend that are kept, by the images in a call."""
-    calls = [np.empty(0, np.int64), *(block.calls_ns for block in row.blocks)]
+    blocks = row.starts if paced else row.blocks
+    calls = [np.empty(0, np.int64), *(block.calls_ns for block in blocks)]
     batches = {batch.size: _values(batch.calls_ns, _MEDIAN) for batch in row.batches}
     every = np.concatenate(calls)
     return batches | {_SINGLE: set(every.tolist()) if paced else _values(every, KEPT)}

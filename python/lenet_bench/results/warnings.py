@@ -114,7 +114,7 @@ def _near(timed: Sequence[BackendResult], result: Result) -> dict[str, float | N
     for row in timed:
         verdict, starts = row.summary and row.summary.verdict, len(row.beside_us)
         if verdict == "ambiguous":
-            ratio = paired_ratio(start_medians_us(row.blocks), row.beside_us, DECIDED)
+            ratio = paired_ratio(start_medians_us(row.starts), row.beside_us, DECIDED)
             found[row.name] = max(starts_to_decide(ratio, result.rules.margin), starts + 1)
         elif not verdict and result.baseline and starts < FEWEST_STARTS <= len(row.blocks):
             found[row.name] = None
@@ -350,11 +350,11 @@ def _repeating(rows: Sequence[BackendResult]) -> str | None:
     """The backends whose ratio in one round tells the next one's."""
     said: dict[str, str] = {}
     for row in rows:
-        starts = start_medians_us(row.blocks)
+        starts = start_medians_us(row.starts)
         low, high = (row.summary.ratio_low, row.summary.ratio_high) if row.summary else UNBOUNDED
         found = correlation(starts, row.beside_us) or 0.0
         scatters = low and high and high / low > 1 + _SCATTERING
-        if scatters and found > max(_REPEATING, 2 / len(row.blocks) ** 0.5):
+        if scatters and found > max(_REPEATING, 2 / len(row.beside_us) ** 0.5):
             said[row.name] = f"{found:.2f}"
     if not said:
         return None

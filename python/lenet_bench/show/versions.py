@@ -6,8 +6,8 @@ from packaging.version import InvalidVersion, Version
 
 from .. import units
 from ..registry import AGAIN, with_threads, without_threads, without_version
-from ..results import BackendResult, Result, start_medians_us
-from ..results.statistics import UNBOUNDED, Ratio, judge, paired_ratio
+from ..results import BackendResult, Result
+from ..results.statistics import UNBOUNDED, Ratio, judge, paired_ratio, ratio_of
 from ..texts import listed
 from .columns import Quantity
 from .figures.records import Record
@@ -78,7 +78,7 @@ def passes(result: Result, by: float) -> bool:
 
 def _beside(row: BackendResult, other: BackendResult, result: Result) -> Record:
     margin = result.rules.margin
-    ratio = _ratio(start_medians_us(row.blocks), start_medians_us(other.blocks))
+    ratio = ratio_of(row, other) if row.blocks and other.blocks else None
     imports = _ratio(_imports_s(row), _imports_s(other))
     low, high = ratio.bounds if ratio else UNBOUNDED
     api = without_version(row.name)
@@ -112,8 +112,8 @@ def _within_floor(row: BackendResult, ratio: float | None, result: Result) -> bo
         return False
     if without_version(same.name) != without_version(row.name):
         return False
-    floor = _ratio(start_medians_us(same.blocks), start_medians_us(once.blocks))
-    return bool(floor and floor.interval and floor.interval.low <= ratio <= floor.interval.high)
+    floor = ratio_of(same, once).interval
+    return bool(floor and floor.low <= ratio <= floor.high)
 
 
 def _ratio(new: Mapping[int, float], old: Mapping[int, float]) -> Ratio | None:
@@ -122,7 +122,7 @@ def _ratio(new: Mapping[int, float], old: Mapping[int, float]) -> Ratio | None:
 
 def _imports_s(row: BackendResult) -> dict[int, float]:
     """By round."""
-    return {block.round: block.cold_start.import_s for block in row.blocks if block.cold_start}
+    return {block.round: block.cold_start.import_s for block in row.starts if block.cold_start}
 
 
 def said(found: list[Record], margin: float) -> Iterator[str]:

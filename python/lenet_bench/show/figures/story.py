@@ -6,8 +6,7 @@ from ... import units
 from ...models.programs import call_of
 from ...network import LENET
 from ...registry import IN_CPP
-from ...results import start_medians_us
-from ...results.statistics import FEWEST_STARTS, Ratio, paired_ratio
+from ...results.statistics import FEWEST_STARTS, Ratio, ratio_of
 from ...texts import listed
 from .records import Record, Run, named
 
@@ -91,9 +90,8 @@ def times_longer(run: Run, slow: Record, fast: Record) -> str:
 
 
 def _ratio(run: Run, slow: Record, fast: Record) -> Ratio:
-    blocks = {named(one): one.blocks for one in run.result.backends}
-    new, old = (start_medians_us(blocks[row["name"]]) for row in (slow, fast))
-    return paired_ratio(new, old, run.result.rules.confidence)
+    found = {named(one): one for one in run.result.backends}
+    return ratio_of(found[slow["name"]], found[fast["name"]], run.result.rules.confidence)
 
 
 def _avoidable(run: Run, slow: Record, fast: Record) -> str | None:
@@ -208,9 +206,7 @@ def _deadline(rows: Sequence[Record], within_s: float) -> str:
 
 def _ties(run: Run) -> Iterator[str]:
     """Whose ratio to the fastest has no interval, or one that reaches the margin around 1."""
-    starts = {named(one): start_medians_us(one.blocks) for one in run.result.backends if one.blocks}
-    fastest, rules = starts[run.rows[0]["name"]], run.result.rules
     for row in run.rows[1:]:
-        found = paired_ratio(starts[row["name"]], fastest, rules.confidence).interval
-        if found is None or found.low <= 1 + rules.margin:
+        found = _ratio(run, row, run.rows[0]).interval
+        if found is None or found.low <= 1 + run.result.rules.margin:
             yield row["name"]
