@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from lenet_bench import CompareOptions
 from lenet_bench.measure import calls as measured_calls
+from lenet_bench.measure import watch
 from lenet_bench.measure.block import said_of_turns
 from lenet_bench.measure.calls import time_calls
 from lenet_bench.measure.comparison import Plan, to_repeat
@@ -212,6 +213,32 @@ def test_at_most_a_quarter_of_the_blocks_is_repeated():
     half = list(blocks("d", 9, rounds=16, slices=QUIET_SLICES)[8:])
     half += blocks("d", 9, rounds=8, slices=SLOW_SLICES)
     assert len(to_repeat(half, disturbed(half, EMPTY), NAMES)) == len(half) // 4
+
+
+@pytest.fixture
+def system(tmp_path, monkeypatch):
+    """Where it keeps its files, of two cores of which the first is off."""
+    monkeypatch.setattr(watch, "Path", lambda path: tmp_path / path.lstrip("/"))
+    files = {
+        "proc/stat": "cpu 9 9 9 9 9 9 9 9 9 9\ncpu1 100 0 200 300 100 0 0 100 50 0\nctxt 7\n",
+        "proc/cpuinfo": "processor\t: 1\nmodel\t: 17\ncpu MHz\t\t: 2596.5\n\n",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def test_a_core_is_read_by_its_number(system):
+    ticks = os.sysconf("SC_CLK_TCK")
+    assert watch.cpu_times((1,)) == (800 / ticks, 300 / ticks, 100 / ticks)
+    assert watch.mhz((1,)) == 2596.5
+    assert (watch.cpu_times((0,)), watch.mhz((0,))) == (None, None)
+    assert (watch.cpu_times(()), watch.mhz(())) == (None, None)
+    governor = system / "sys/devices/system/cpu/cpu1/cpufreq"
+    governor.mkdir(parents=True)
+    (governor / "scaling_cur_freq").write_text("3100000\n")
+    assert watch.mhz((1,)) == 3100
 
 
 @pinned

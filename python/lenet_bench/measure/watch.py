@@ -5,10 +5,13 @@ comes with NVIDIA's driver, and its Python binding with lenet-bench's GPU extras
 count energy, some containers hide processes.
 """
 
+import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import psutil
@@ -58,25 +61,30 @@ def _waited_ns(process: Path) -> int:
 
 def mhz(cores: Sequence[int]) -> float | None:
     try:
-        clocks = psutil.cpu_freq(percpu=True)
-        known = [clocks[core].current for core in cores]
-    except (OSError, AttributeError, IndexError, NotImplementedError, TypeError):
+        return fmean(map(_mhz, cores))
+    except (OSError, LookupError, ValueError):
         return None
-    return sum(known) / len(known) if known else None
+
+
+def _mhz(core: int) -> float:
+    """By its number: psutil's lists leave out cores that are off."""
+    try:
+        khz = Path(f"/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq").read_text()
+        return int(khz) / 1000
+    except OSError:  # in a virtual machine; then x86 tells
+        own = rf"^processor\s*: {core}$(?:\n.+)*?\ncpu MHz\s*: ([\d.]+)$"
+        return float(re.findall(own, Path("/proc/cpuinfo").read_text(), re.MULTILINE)[0])
 
 
 def cpu_times(cores: Sequence[int]) -> Times | None:
     try:
-        every = psutil.cpu_times(percpu=True)
-    except OSError:
+        lines = map(str.split, Path("/proc/stat").read_text().splitlines())
+        every = {name: ticks for name, *ticks in lines}
+        own = (map(int, every[f"cpu{core}"][:8]) for core in cores)  # guests' are users' too
+        times = [sum(ticks) / os.sysconf("SC_CLK_TCK") for ticks in zip(*own, strict=True)]
+        total, idle, steal = sum(times), times[3] + times[4], times[7]
+    except (OSError, LookupError, ValueError):
         return None
-    times = [every[core] for core in cores if core < len(every)]
-    if not times:
-        return None
-    steal = sum(getattr(one, "steal", 0.0) for one in times)
-    idle = sum(one.idle + getattr(one, "iowait", 0.0) for one in times)
-    guest = ("guest", "guest_nice")  # user and nice include them
-    total = sum(sum(one) - sum(getattr(one, name, 0.0) for name in guest) for one in times)
     return total, total - idle - steal, steal
 
 
