@@ -231,14 +231,24 @@ def system(tmp_path, monkeypatch):
 
 def test_a_core_is_read_by_its_number(system):
     ticks = os.sysconf("SC_CLK_TCK")
-    assert watch.cpu_times((1,)) == (800 / ticks, 300 / ticks, 100 / ticks)
+    assert watch.cpu_times((1,), 0)[:3] == (800 / ticks, 300 / ticks, 100 / ticks)
     assert watch.mhz((1,)) == 2596.5
-    assert (watch.cpu_times((0,)), watch.mhz((0,))) == (None, None)
-    assert (watch.cpu_times(()), watch.mhz(())) == (None, None)
+    assert (watch.cpu_times((0,), 0), watch.mhz((0,))) == (None, None)
+    assert (watch.cpu_times((), 0), watch.mhz(())) == (None, None)
     governor = system / "sys/devices/system/cpu/cpu1/cpufreq"
     governor.mkdir(parents=True)
     (governor / "scaling_cur_freq").write_text("3100000\n")
     assert watch.mhz((1,)) == 3100
+
+
+def test_what_a_process_used_before_hides_no_other_programs(system, monkeypatch):
+    """It used 9 s, and then 1 of the 3 s that its core was busy in 4."""
+    monkeypatch.setattr(watch.os, "sysconf", lambda _: 100)
+    used_s = iter((9.0, 10.0))
+    monkeypatch.setattr(watch, "_cpu_s", lambda _: next(used_s))
+    before = watch.cpu_times((1,), 7)
+    (system / "proc/stat").write_text("cpu1 400 0 200 400 100 0 0 100 50 0\n")
+    assert watch.shares((1,), before, 7) == (0, 0.5)
 
 
 @pinned

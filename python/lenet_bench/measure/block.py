@@ -149,7 +149,7 @@ def _timed(start: Judged, task: Task) -> dict[str, Any]:
     """The calls, and what else used their cores meanwhile."""
     cores = start.conditions.cores.worker
     under = start.quota.filled() if start.quota else None
-    before = cpu_times(cores)
+    before = cpu_times(cores, start.child.pid)
     found = _calls(start, task)
     if start.quota and under:
         found["throttled"] = start.quota.throttled().since(under)

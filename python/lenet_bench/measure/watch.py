@@ -19,21 +19,21 @@ import psutil
 from ..registry.cuda import load_of_driver
 from ..results import Gpu
 
-#: Seconds of some cores together: in all, busy, and taken by a hypervisor.
-Times = tuple[float, float, float]
+#: Seconds: of some cores together in all, busy, and taken by a hypervisor; and of a process.
+Times = tuple[float, float, float, float]
 
 
 def shares(
     cores: Sequence[int], before: Times | None, pid: int
 ) -> tuple[float | None, float | None]:
     """The shares of the cores' time since then taken by a hypervisor and by other processes."""
-    after = cpu_times(cores)
+    after = cpu_times(cores, pid)
     if before is None or after is None:
         return None, None
-    total, busy, steal = (b - a for a, b in zip(before, after, strict=True))
+    total, busy, steal, own = (b - a for a, b in zip(before, after, strict=True))
     if total <= 0:
         return None, None
-    return steal / total, max(0.0, busy - _cpu_s(pid)) / total
+    return steal / total, max(0.0, busy - own) / total
 
 
 class Delays(NamedTuple):
@@ -76,7 +76,7 @@ def _mhz(core: int) -> float:
         return float(re.findall(own, Path("/proc/cpuinfo").read_text(), re.MULTILINE)[0])
 
 
-def cpu_times(cores: Sequence[int]) -> Times | None:
+def cpu_times(cores: Sequence[int], pid: int) -> Times | None:
     try:
         lines = map(str.split, Path("/proc/stat").read_text().splitlines())
         every = {name: ticks for name, *ticks in lines}
@@ -85,7 +85,7 @@ def cpu_times(cores: Sequence[int]) -> Times | None:
         total, idle, steal = sum(times), times[3] + times[4], times[7]
     except (OSError, LookupError, ValueError):
         return None
-    return total, total - idle - steal, steal
+    return total, total - idle - steal, steal, _cpu_s(pid)
 
 
 def _cpu_s(pid: int) -> float:
