@@ -421,6 +421,13 @@ def test_the_share_that_a_call_waits_is_wall_time_less_processor_time():
     assert "on two cores" not in next(table([taken(100)], WIDE))
 
 
+def test_a_call_gives_up_its_core_as_often_as_all_calls_did():
+    """Also where few of them count: each gave it up once."""
+    slices = ((10, 30_000), (40, 40_000))
+    (found,) = breakdowns(result(blocks("a", 20, slices=slices, made=80, waited=80)))
+    assert found.waits == 1
+
+
 def test_the_command_goes_on_with_its_file(run, tmp_path):
     path = tmp_path / "why.jsonl"
     first = run("why", "numpy", "--rounds", "1", "-o", path, "--json")

@@ -141,7 +141,7 @@ def _breakdown(row: BackendResult, seed: int) -> Breakdown:
     if row.status != "ok" or not row.blocks:
         return Breakdown(row.name, row.status, row.reason)
     median_us = float(np.median([_call_us(block) for block in blocks or row.blocks]))
-    waits = sum(b.waited for b in row.blocks) / sum(b.calls for b in row.blocks)
+    waits = sum(b.waited for b in row.blocks) / sum(b.made or b.calls for b in row.blocks)
     starts = len(blocks or row.blocks)
     known = Breakdown(
         row.name,
