@@ -3,6 +3,7 @@
 # ruff: noqa: ARG002 - a backend has its interface whether it looks at its arguments or not
 
 import ctypes
+import mmap
 import os
 import signal
 import subprocess
@@ -453,6 +454,18 @@ class ForksWhenTimed(Honest):
         if timed() and not self.forked:
             self.forked = True
             os.fork()
+        return right
+
+
+class CountsItsCalls(Honest):
+    """In a file that the environment names."""
+
+    def begin(self):
+        with Path(os.environ["LENET_BENCH_TEST_COUNT"]).open("r+b") as file:
+            self.count = memoryview(mmap.mmap(file.fileno(), 8)).cast("q")
+
+    def answer(self, images, right):
+        self.count[0] += 1
         return right
 
 

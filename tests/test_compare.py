@@ -1,13 +1,16 @@
 """A comparison as a whole: backends that fail, lie and leak, and when a run ends."""
 
 import os
+import struct
 import threading
+import time
 from typing import Any
 
 import pytest
 import scratch_backends as scratch
 from lenet_bench import CompareOptions, compare, render
 from lenet_bench.errors import LenetBenchError
+from lenet_bench.measure.watch import Reading
 from lenet_bench.registry import names
 from lenet_bench.results import read_log, read_result, rows
 from processes import alive, linux
@@ -237,6 +240,28 @@ def test_what_was_timed_before_the_budget_ended_is_kept():
     (row,) = measured(scratch.HangsInABatch, budget_s=40, rounds=1, batches=(8,)).backends
     assert (row.status, len(row.blocks)) == ("ok", 1)
     assert (row.batches, row.batch_refusals) == ((), {})
+
+
+@pytest.mark.parametrize(("options", "mj"), [({}, 1), ({"interval_s": 0.001}, None)])
+def test_the_energy_of_a_call_is_that_of_the_timed_ones(tmp_path, monkeypatch, options, mj):
+    """A GPU that uses 1 mJ a call; those that warm up are not timed, and pauses use some too."""
+
+    class Meter:
+        name = "it counts calls"
+
+        def read(self):
+            (calls,) = struct.unpack("q", count.read_bytes())
+            return Reading(time.monotonic(), calls, None, None, None)
+
+    count = tmp_path / "count"
+    count.write_bytes(bytes(8))
+    monkeypatch.setattr("lenet_bench.measure.block.open_meter", lambda *_: Meter())
+    variables = {"LENET_BENCH_TEST_COUNT": str(count)}
+    made = scratch.entry(scratch.CountsItsCalls, variables=variables, device="gpu")
+    (row,) = compare(CompareOptions((made,), rounds=1, **options)).backends
+    assert row.gpu, row.reason
+    assert row.gpu.energy_mj == mj
+    assert row.gpu.power_w
 
 
 def test_a_run_may_be_made_from_any_thread():

@@ -177,17 +177,17 @@ def _calls(start: Judged, task: Task) -> dict[str, Any]:
         timed_s = max(timed_s, _QUOTA_S)
     on_gpu = start.entry.device == "gpu"
     meter = open_meter(start.runs, start.child.pid) if on_gpu else None
-    if meter:
-        start.warm(warm_s)
+    start.warm(warm_s)
     before = meter.read() if meter else None
-    found = start.time(warm_s, timed_s, task.undisturbed_ns)
+    found = start.time(timed_s, task.undisturbed_ns)
     after = meter.read() if meter else None
     if start.conditions.options.keeps_all:
         found["slices"] = ()
     if on_gpu:
         name = meter.name if meter else start.runs.get("device", "GPU")
         profile_us = start.ask(messages.Profile()).profile_us
-        found["gpu"] = used(name, before, after, len(found["samples_ns"]), profile_us)
+        calls = 0 if any(vars(start.conditions.between).values()) else found["made"]
+        found["gpu"] = used(name, before, after, calls, profile_us)
     return found
 
 

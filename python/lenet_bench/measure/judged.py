@@ -121,12 +121,11 @@ class Judged(Start):
         between = vars(self.conditions.between)
         self.ask(messages.Warm(between, warm_s, self._most), self.conditions.pauses_s)
 
-    def time(self, warm_s: float, timed_s: float, undisturbed_ns: Loops = ()) -> dict[str, Any]:
+    def time(self, timed_s: float, undisturbed_ns: Loops = ()) -> dict[str, Any]:
         """Time it, in stretches with inputs that are new to it; all that is reported is checked.
 
         Between two stretches the parent does nothing that could wait.
         """
-        self.warm(warm_s)
         options, cores = self.conditions.options, self.conditions.cores
         limits: dict[str, Any] = {
             "has_gaps": True,

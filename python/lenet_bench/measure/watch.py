@@ -155,14 +155,15 @@ def open_meter(runs: Mapping[str, str], pid: int) -> Meter | None:
 def used(
     name: str, before: Reading | None, after: Reading | None, calls: int, profile: Any = None
 ) -> Gpu:
-    """A backend's use of the GPU between two readings."""
+    """A backend's use of the GPU between two readings, with so many calls and no pauses, or 0."""
     if before is None or after is None:
         return Gpu(name, profile_us=profile)
     energy_mj, power_w = None, after.power_w
     seconds = after.at_s - before.at_s
     if before.energy_mj is not None and after.energy_mj is not None:
-        energy_mj = (after.energy_mj - before.energy_mj) / max(1, calls)
-        power_w = energy_mj * calls / 1000 / seconds if seconds > 0 else power_w
+        used_mj = after.energy_mj - before.energy_mj
+        energy_mj = used_mj / calls if calls else None
+        power_w = used_mj / 1000 / seconds if seconds > 0 else power_w
     return Gpu(
         name,
         memory_mib=after.memory_mib,
