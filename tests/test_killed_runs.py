@@ -15,10 +15,12 @@ import scratch_backends as scratch
 from conftest import environment
 from lenet_bench import CompareOptions, compare
 from lenet_bench.errors import ResultError, WeightsError
+from lenet_bench.measure.options import check_same
 from lenet_bench.results import Appended, read_log, read_result
+from lenet_bench.results.machine import Machine, Software
 from lenet_bench.subjects.lenet import LeNet
 from processes import alive, children, linux, python, wait_for
-from sample_results import sample_log
+from sample_results import blocks, log, sample_log
 from scratch_backends import measured
 from test_fuzz import FIRST, SECONDS
 
@@ -88,6 +90,23 @@ def test_a_run_of_other_settings_or_backends_is_refused(tmp_path):
     with pytest.raises(ResultError, match="Honest"):
         measured(scratch.Prints, output=output, rounds=2)
     assert output.read_bytes() == before
+
+
+@pytest.mark.parametrize("package", ["python", "numpy", "keras", "torch", "mnn"])
+def test_a_run_with_another_version_is_refused_where_it_matters(package):
+    def header(**changed):
+        versions = {"python": "3.11", "numpy": "2.4", "keras": "3.15", "mnn": "3.6"} | changed
+        software = Software(python=versions.pop("python"), packages=versions)
+        return log(blocks("keras:call", 9), machine=Machine(software=software)).header
+
+    def goes_on():
+        check_same(header(), header(**{package: "4.0"}), "r.jsonl")
+
+    if package in ("torch", "mnn"):  # new, or of a backend that is not compared
+        goes_on()
+    else:
+        with pytest.raises(ResultError, match=rf"\(version of {package}: [\d.]+, now 4.0\)"):
+            goes_on()
 
 
 def test_of_a_compressed_run_it_is_said_how_to_unpack_it(tmp_path):

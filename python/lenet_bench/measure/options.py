@@ -3,23 +3,25 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..between import Between
-from ..errors import Misuse, ResultError
+from ..errors import LenetBenchError, Misuse, ResultError
 from ..registry import (
     FLOAT32,
     Device,
     canonical_name,
     find,
+    packages_of,
     tolerance,
     with_threads,
     without_threads,
 )
 from ..registry.environments import interpreter, variables
 from ..results import SHARED, Header
-from ..results.differences import differing, hardware, settings
+from ..results.differences import differing, hardware, settings, versions
 from ..subjects.factory import Factory
 from ..subjects.lenet import LeNet
 from ..subjects.subject import Subject
@@ -237,8 +239,9 @@ def as_before(options: CompareOptions, earlier: Header) -> CompareOptions:
 
 
 def check_same(earlier: Header, now: Header, path: str | os.PathLike[str] | None) -> None:
-    """Raise ResultError where the settings, the machine, the version or the weights differ."""
+    """Raise ResultError where the settings, the machine, the versions or the weights differ."""
     changed = [
+        *differing(*_versions(earlier, now)),
         *differing(_settings(earlier), _settings(now)),
         *differing(hardware(earlier.machine), hardware(now.machine)),
     ]
@@ -250,10 +253,20 @@ def check_same(earlier: Header, now: Header, path: str | os.PathLike[str] | None
         )
 
 
+def _versions(*headers: Header) -> Iterator[Mapping[str, Any]]:
+    """Of this program, Python, NumPy and the backends' packages, as far as all have them."""
+    used = {"lenet-bench", "python", "numpy"}
+    for one in headers[0].backends:
+        with suppress(LenetBenchError):  # no backend of ours
+            used |= packages_of(without_threads(one.name))
+    names = sorted(used.intersection(*map(versions, headers)))
+    for found in map(versions, headers):
+        yield {f"version of {name}": found[name] for name in names}
+
+
 def _settings(header: Header) -> Mapping[str, Any]:
     rules = header.rules
     return {
-        "version of lenet-bench": header.version,
         **settings(header),
         "baseline": rules.baseline,
         "seed": rules.seed,

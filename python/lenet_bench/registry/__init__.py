@@ -5,7 +5,14 @@ is loaded.
 """
 
 from .backend import FAMILIES, IN_CPP, Backend, Device, Network, usable_cores
-from .building import check_needs, exact_probabilities, is_installed, why_absent, wrong_version
+from .building import (
+    check_needs,
+    exact_probabilities,
+    is_installed,
+    packages_of,
+    why_absent,
+    wrong_version,
+)
 from .loading import load
 from .rows import (
     AGAIN,

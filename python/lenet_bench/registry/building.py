@@ -247,6 +247,11 @@ def why_absent(name: str, network: str = LENET) -> str | None:
     return None if here else f"{name} is not installed; {fix(row)}"
 
 
+def packages_of(name: str) -> set[str]:
+    """The names of the packages that it needs to run beside lenet-bench."""
+    return set(map(package_name, _needed(find(name)[0])))
+
+
 def _versions(row: Backend) -> list[tuple[str, str]]:
     """Its requirements and the installed versions; empty where one is absent.
 

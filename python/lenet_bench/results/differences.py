@@ -22,7 +22,7 @@ def condition_differences(old: Result, new: Result) -> list[ConditionDifference]
     return [
         *differing(hardware(old.machine), hardware(new.machine)),
         *differing(settings(old), settings(new)),
-        *differing(_versions(old), _versions(new)),
+        *differing(versions(old), versions(new)),
     ]
 
 
@@ -68,9 +68,10 @@ def settings(measured: Header | Result) -> dict[str, Any]:
     }
 
 
-def _versions(result: Result) -> dict[str, str | None]:
-    software = result.machine.software
-    own = {"lenet-bench": result.version, "python": software.python}
+def versions(measured: Header | Result) -> dict[str, str | None]:
+    """Of this program, of Python and of the packages that bear on a figure."""
+    software = measured.machine.software
+    own = {"lenet-bench": measured.version, "python": software.python}
     return {**software.packages, **own}
 
 
