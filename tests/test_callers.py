@@ -11,6 +11,8 @@ import scratch_backends as scratch
 from conftest import environment
 from lenet_bench import CompareOptions, compare
 from lenet_bench.cli import run as run_here
+from lenet_bench.measure.block import calls_per_s
+from lenet_bench.measure.messages import CallersTimed
 from lenet_bench.results import as_result, digest, read_log, read_result
 from lenet_bench.results.thin import thinned
 from lenet_bench.show.callers import callers as by_way
@@ -39,6 +41,15 @@ def file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def result(file):
     return read_result(file)
+
+
+def test_a_caller_does_not_wait_for_the_last_calls_of_others():
+    """Two make ten calls a second each; one that begins a second late makes half as many."""
+    s = 1_000_000_000
+    one = CallersTimed(began_ns=5 * s, ended=[(9, 5 * s + 9 * s // 10), (10, 6 * s)])
+    late = CallersTimed(began_ns=6 * s, ended=[(10, 7 * s)])
+    assert calls_per_s([one]) == pytest.approx(20)
+    assert calls_per_s([one, late]) == pytest.approx(25)
 
 
 def test_callers_that_wait_gain_as_many_calls(result):

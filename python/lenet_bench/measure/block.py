@@ -244,10 +244,7 @@ def _ways(entry: Entry, number: int, place: str) -> Sequence[Way]:
 
 
 def _together(start: Judged, number: int, way: Way, timed_s: float) -> Callers:
-    """All begin and end at the same moments, in one process or in several.
-
-    Whoever is late makes the time longer that all calls are divided by.
-    """
+    """All begin and end at the same moments, in one process or in several."""
     times = {"warm_s": _WARM_SHARE * timed_s, "timed_s": timed_s}
     with ExitStack() as others:
         every = [start]
@@ -267,15 +264,24 @@ def _together(start: Judged, number: int, way: Way, timed_s: float) -> Callers:
                 for one in every:  # or the pool waits for their answers
                     one.child.kill()
                 raise
-    took_ns = max(one.ended_ns for one in found) - min(one.began_ns for one in found)
     memory = [one.rss_mib for one in found if one.rss_mib is not None]
     return Callers(
         number,
         way,
-        sum(one.made for one in found) / took_ns * 1e9,
+        calls_per_s(found),
         sum(memory) if len(memory) == len(every) else None,
         tuple(ns for one in found for ns in one.samples_ns.tolist()),
     )
+
+
+def calls_per_s(found: Sequence[messages.CallersTimed]) -> float:
+    """Of all callers: the sum of each one's, from the first one's beginning to its own end.
+
+    So whoever is late has a longer time, and who ends before the others' last calls does not.
+    """
+    began_ns = min(one.began_ns for one in found)
+    every = (caller for one in found for caller in one.ended)
+    return sum(made / max(1, ended_ns - began_ns) for made, ended_ns in every) * 1e9
 
 
 def _gil(start: Judged, task: Task) -> dict[str, Any]:

@@ -177,9 +177,8 @@ class CallersTimed:
 
     refused: str | None = None
     samples_ns: Samples = field(default_factory=lambda: np.empty(0, np.int64))  # of all
-    made: int = 0  # likewise
-    began_ns: int = 0  # of all
-    ended_ns: int = 0
+    began_ns: int = 0  # the first one
+    ended: Sequence[tuple[int, int]] = ()  # of each: its calls, and the end of the last, ns
     rss_mib: float | None = None  # of the process, with all that they call
     answers: Any = ()
     answered: Sequence[int] = ()

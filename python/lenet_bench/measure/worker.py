@@ -267,9 +267,8 @@ class Built:
         return messages.CallersTimed(
             None,
             np.array([ns for own in found for ns in own.samples_ns], np.int64),
-            sum(own.made for own in found),
             min(own.began_ns for own in found),
-            max(own.began_ns + own.wall_ns for own in found),
+            [(own.made, own.began_ns + own.wall_ns) for own in found],
             rss_mib(),
             self._checked([answer for _, answer in answered]),
             [number for number, _ in answered],
