@@ -141,14 +141,21 @@ def main() -> None:
     by_step = {step: chosen(those) for step, those in groups().items()}
     ours, first = by_step["ours"], by_step["frameworks"]
     if step == "infer":
-        raise SystemExit(infer(given.backends or FIRST))
+        raise SystemExit(infer(given.backends or FIRST, min(ANSWER_S, seconds / 2)))
     if step == "verify":
         those = [name for name in (*ours, *first) if given.backends or is_here(name)]
         words = [word for name in those for word in ("--backend", name)]
         lenet_bench("verify", *words, "-o", folder / "verify.json")
     if step == "why" and chosen(APART):
         budget_s = min(seconds - TO_PRINT_S, QUICK_S) if quick else seconds - TO_PRINT_S
-        ends = ("--rounds", 1 if quick else 2, "--budget", f"{budget_s:g}s")
+        ends = (
+            "--rounds",
+            1 if quick else 2,
+            "--budget",
+            f"{budget_s:g}s",
+            "--timeout",
+            f"{seconds / 3:g}s",
+        )
         lenet_bench("why", *chosen(APART), *ends, "-o", folder / "why.jsonl")
     if step == "sanitizer":
         raise SystemExit(sanitize(folder, [name for name in ours if find(name)[0].native]))
@@ -187,7 +194,7 @@ def lenet_bench(*words: object) -> None:
     os.execv(sys.executable, command)
 
 
-def infer(backends: Sequence[str]) -> int:
+def infer(backends: Sequence[str], answer_s: float) -> int:
     """One picture with each: right, or why not, a process a row, side by side.
 
     None right is a failure.
@@ -195,7 +202,7 @@ def infer(backends: Sequence[str]) -> int:
     rows = by_row(backends)
     found = []
     with ThreadPoolExecutor(len(rows)) as pool:
-        asked = [pool.submit(ask, *one, seconds=ANSWER_S) for one in rows]
+        asked = [pool.submit(ask, *one, seconds=answer_s) for one in rows]
         for answered in as_completed(asked):
             answers, _ = answered.result()
             found += answers

@@ -32,7 +32,7 @@
 set -uo pipefail
 
 # The seconds of each step, or more where those to come leave some. In each call that docs/gpu.md
-# names they add up to what 540 s leave beside the start.
+# names they add up to 500 s at most: the rest of 540 s is for the start.
 declare -A bounds=([infer]=60 [ours]=110 [frameworks]=210 [why]=120 [verify]=200 [tests]=120
   [sanitizer]=200 [batches]=120 [vgg16]=110 [resnet50]=90 [paced]=60 [rest]=150)
 all=infer,ours,frameworks,why,verify+tests+sanitizer,batches,vgg16,paced,resnet50,rest

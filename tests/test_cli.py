@@ -60,7 +60,7 @@ def test_a_dash_is_answered_with_the_name_of_standard_input(run, result_file):
     ):
         done = run(*shlex.split(words))
         assert done.code == 2
-        assert "is no name; standard input has one: /dev/stdin" in " ".join(done.errors.split())
+        assert "is no name; give /dev/stdin or /dev/stdout" in " ".join(done.errors.split())
     assert run("report", "/dev/stdin", input=result_file.read_bytes()).code == 0
 
 
@@ -151,13 +151,21 @@ def test_a_question_that_gets_no_answer_is_misuse(result_file, tmp_path, closed)
     assert not (tmp_path / "shared").exists()
 
 
+def interrupt(process):
+    """Send Ctrl-C until it is heard: Python may lose one that comes just before it waits."""
+    wait_for(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(30)
+
+
 def test_ctrl_c_at_a_question_writes_nothing(result_file, tmp_path):
     with started("share", str(result_file), "-o", str(tmp_path / "shared")) as process:
-        while process.stderr.read(1) != b"]":  # of the question's [y/N]
-            pass
-        wait_for(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(180) == 130
+        while (printed := process.stderr.read(1)) != b"]":  # of the question's [y/N]
+            assert printed
+        interrupt(process)
+        assert process.returncode == 130
         assert process.stderr.read().endswith(b"lenet-bench: nothing was written\n")
     assert not (tmp_path / "shared").exists()
 
@@ -199,18 +207,10 @@ def started(*arguments):
 
 
 def test_ctrl_c_ends_quietly_with_130(picture):
-    """The first image has been answered; the second would come from standard input.
-
-    Python hears a signal that comes just before it begins to wait only after the wait: so it is
-    sent until it is heard.
-    """
+    """The first image has been answered; the second would come from standard input."""
     with started("infer", "--json", str(picture), "-") as process:
         process.stdout.readline()
-        wait_for(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)
-        while process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(30)
+        interrupt(process)
         assert process.returncode == 130
         assert process.stderr.read().strip() == b""
 

@@ -24,6 +24,18 @@ def test_an_onnx_model_is_lenet(run, tmp_path, weights_file):
     assert np.abs(answer[0] - expected).max() < 1e-5
 
 
+def test_a_tflite_model_is_lenet(run, tmp_path):
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    run("export", "tflite", "-o", tmp_path / "lenet.tflite")
+    interpreter = litert.Interpreter(str(tmp_path / "lenet.tflite"))
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], IMAGE[None, ..., None])
+    interpreter.invoke()
+    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])[0]
+    expected = load("reference").infer(IMAGE)
+    assert np.abs(found - expected).max() < 1e-5
+
+
 def test_caffe_has_two_files(run, tmp_path):
     done = run("export", "caffe", "-o", tmp_path / "lenet.caffemodel")
     assert done.code == 0

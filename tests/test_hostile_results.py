@@ -128,8 +128,9 @@ def test_a_hidden_character_is_shown_as_an_escape(character):
     found = result(
         blocks(f"fi{character}rst", 20),
         blocks("second", 30),
-        failed("third", "crashed", f"no {character} way"),
+        failed("third", "crashed", f"no {character} way", output=f"no {character} way"),
     )
+    assert character not in found.backend("third").output
     escape = character.encode("unicode_escape").decode()
     runs = gather([("a.jsonl", found)])
     for shown in (

@@ -215,6 +215,11 @@ def test_what_cannot_be_written_is_refused_at_once(tmp_path, output, frameworks,
         train(tmp_path / output, frameworks, recipe=SMALL)
 
 
+def test_absent_data_are_refused(tmp_path):
+    with pytest.raises(LenetBenchError, match="nosuch: no such folder"):
+        train(tmp_path / "a.safetensors", recipe=SMALL, data=tmp_path / "nosuch")
+
+
 @pytest.fixture
 def trainer():
     return import_trainer("keras")(SMALL, recipe.first_weights(SMALL))

@@ -106,6 +106,11 @@ def test_one_that_fails_midway_costs_its_own_row(small_mnist, monkeypatch):
     assert other.backend == "fused"
 
 
+def test_data_that_is_not_mnist_is_one_sentence(refused, tmp_path):
+    data = tmp_path / "absent"
+    assert str(data) in refused("verify", "--data", data)
+
+
 class Wrong:
     """A backend that says 3 of every image, or nothing at all."""
 

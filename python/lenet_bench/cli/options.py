@@ -27,7 +27,7 @@ class _Name(click.Path):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Refuse no name, and the sign for standard input, which would be a file's name."""
         if value in ("", "-"):
-            self.fail(f"{value!r} is no name; standard input has one: /dev/stdin", param, ctx)
+            self.fail(f"{value!r} is no name; give /dev/stdin or /dev/stdout", param, ctx)
         return super().convert(value, param, ctx)
 
 

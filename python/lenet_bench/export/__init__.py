@@ -59,7 +59,9 @@ FORMATS = {
     "tflite": {".tflite": "tflite_model"},
     "caffe": {".prototxt": "prototxt", ".caffemodel": "caffemodel"},
 }
-_KIND = 8  # bytes that tell each of these apart from other files
+#: Where in its content each kind of file tells itself apart from others: of TFLite the offset of
+#: its root comes first, of ONNX its version.
+_KIND = {"onnx": 1, "tflite": 8, "caffe": 8}
 _EXTRAS = {"onnx": "onnx", "tflite": "keras"}  # the extra that makes each format
 
 
@@ -88,7 +90,7 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
     made = dict(zip(paths, contents, strict=True))
     for path, content in made.items():
         with writing(path, LenetBenchError):
-            check_writable(path, content[:_KIND])
+            check_writable(path, content[: _KIND[format]])
     for path, content in made.items():
         write_file(path, content)
     return paths

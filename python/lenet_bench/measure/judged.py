@@ -231,7 +231,7 @@ class Judged(Start):
         allowed = judge.allowed(self.entry.tolerance)
         if not np.isfinite(difference):
             if any(one is None for one in expected):
-                raise Failed("timeout", "it answers too late, and nothing else that could judge it")
+                raise Failed("timeout", "it answers too late to be judged, and no other does")
             raise Failed("wrong", f"its {judge.said} are not finite, or of another shape")
         self.difference = max(self.difference or 0.0, difference)
         if difference > allowed:

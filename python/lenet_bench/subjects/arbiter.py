@@ -73,9 +73,9 @@ def verdict(
     their last bits.
     """
     longer, until_s = "--timeout", monotonic() + run.timeout_s
-    if isfinite(run.until_s):
-        longer = "--budget"
-        until_s = min(until_s, (run.until_s + monotonic()) / 2)
+    half_s = (run.until_s + monotonic()) / 2
+    if half_s < until_s:
+        longer, until_s = "--budget", half_s
     run = replace(run, until_s=until_s)
     voices = [_Voice(REFERENCE, reference, judge.allowed(FLOAT32))] if reference else []
     late, is_refused = _hear(voices, subject, inputs, judge, run)
@@ -125,8 +125,7 @@ def _hear(
     """Add an answer of each engine; return the engines for which their seconds were too short.
 
     Also whether one that is measured refused the model, whose row says why. Each has a quarter of
-    the time. Ends where the evaluator's group can be neither outnumbered nor
-    equalled any more.
+    the time. Ends where the evaluator's group can be neither outnumbered nor equalled any more.
     """
     ways = _ways(subject, run)
     quarter_s = (run.until_s - monotonic()) / 4

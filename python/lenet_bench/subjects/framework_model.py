@@ -116,7 +116,7 @@ class FrameworkModel(OwnModel):
         """Its answers to an input in the plainest call, computed in float64 or as it is."""
         raise NotImplementedError
 
-    def otherwise(self) -> str:
+    def otherwise(self, model: Any) -> str:  # noqa: ARG002 - some have no other way
         """From here on `exact` goes another way; names it, and is empty where there is none."""
         return ""
 
@@ -429,7 +429,7 @@ def _right(subject: FrameworkModel, model: Any, inputs: Sequence[Inputs]) -> dic
     if not _are_finite(right):
         raise LenetBenchError("its answers are not finite, so none can be judged")
     ways = [right]
-    if way := subject.otherwise():
+    if way := subject.otherwise(model):
         other = [subject.exact(model, one, double=double) for one in inputs]
         off = max(map(distance, other, right))
         if off > ALLOWED and _are_finite(other):

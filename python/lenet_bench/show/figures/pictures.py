@@ -27,13 +27,13 @@ def library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise absent(error) from None
+        raise absent(error.name or name) from None
 
 
-def absent(error: ImportError) -> Unavailable:
+def absent(name: str) -> Unavailable:
     """The sentence about the library that is not there."""
     return Unavailable(
-        f"pages and figures need {error.name}, which is not installed; fix it with: "
+        f"pages and figures need {name}, which is not installed; fix it with: "
         "pip install 'lenet-bench[report]'"
     )
 

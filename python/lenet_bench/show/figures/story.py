@@ -183,7 +183,8 @@ def _answers(slow: Record, quick: Record, same: str) -> str:
     offs = [row["difference"] or 0.0 for row in (slow, quick)]
     if max(offs) <= _SAME:
         return same
-    return f"answers off by {offs[1]:.0e} in place of {offs[0]:.0e}"
+    old, new = (f"{off:.0e}" for off in offs)
+    return f"answers off by {new}" + ("" if new == old else f" in place of {old}")
 
 
 def _deadline(rows: Sequence[Record], within_s: float) -> str:

@@ -24,7 +24,7 @@ try:
     from pygments.lexers import get_lexer_for_filename
     from pygments.token import Comment, Keyword, Name, String, _TokenType
 except ImportError as error:
-    raise absent(error) from None
+    raise absent(error.name or "pygments") from None
 
 #: An element each, a letter long: with a class, seven thousand of them would be 100 KB.
 _ELEMENTS = ((Comment.Preproc, "u"), (Comment, "i"), (String, "q"), (Keyword, "u"))
@@ -80,7 +80,8 @@ def programs(run: Run) -> list[Implementation]:
         forms[name] = kind, tuple(map(int, sides))
     file = re.sub(r" \([0-9a-f]{8}\)$", "", placed.network)
     # Which of them a model.py takes by place is not in the result.
-    are_named = str(placed.format).endswith("model.py") and len(forms) > 1 and "arg0" not in forms
+    are_named = str(placed.format).endswith("model.py") and len(forms) > 1
+    are_named &= not any(name.startswith("arg") for name in forms)
     known = {"taken": ((), {name: name for name in forms})} if are_named else {}
     found = []
     for n, row in enumerate(run.rows if placed.format else []):
