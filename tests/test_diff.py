@@ -143,6 +143,12 @@ def test_some_backend_must_be_in_both():
         diff(OLD, result(blocks("z", 1)), fail_over=0.05)
 
 
+def test_calls_that_took_no_time_are_nothing_to_compare():
+    nothing = result(blocks("a", 0, samples_ns=(0,) * 50))
+    with pytest.raises(LenetBenchError, match="nothing to compare"):
+        diff(nothing, OLD)
+
+
 def test_too_few_starts_are_ambiguous():
     found = diff(OLD, result(blocks("a", 100, rounds=5)), fail_over=0.05)
     assert changed(found, "a").became == "ambiguous"

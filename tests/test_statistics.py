@@ -105,6 +105,12 @@ def test_rounds_that_are_not_shared_give_no_ratio():
     assert starts_to_decide(apart, MARGIN) == FEWEST_STARTS
 
 
+@pytest.mark.parametrize("zeros", [[0] * 6, [0] * 5, [0, 0, 0, 1, 1, 1]])
+def test_there_is_no_ratio_to_what_takes_no_time(zeros):
+    """By a coarse clock. Of the third, resampled medians are 0."""
+    assert independent_ratio(np.ones(6), np.array(zeros, float), 0) is None
+
+
 def test_five_starts_get_no_interval():
     many, few = np.ones(FEWEST_STARTS), np.ones(FEWEST_STARTS - 1)
     assert median_interval(few, seed=0) is None

@@ -252,8 +252,8 @@ def correlation(new: Mapping[int, float], old: Mapping[int, float]) -> float | N
 
 
 def independent_ratio(new: Floats, old: Floats, seed: int) -> Ratio | None:
-    """The ratio of the medians of independent starts of two runs; None where one has none."""
-    if not (len(new) and len(old)):
+    """The ratio of the medians of independent starts of two runs; None where there is none."""
+    if not (len(new) and len(old) and np.median(old)):
         return None
     value = float(np.median(new) / np.median(old))
     count = min(len(new), len(old))
@@ -264,7 +264,7 @@ def independent_ratio(new: Floats, old: Floats, seed: int) -> Ratio | None:
         np.median(starts[random.integers(0, len(starts), (_RESAMPLES, len(starts)))], axis=1)
         for starts in (new, old)
     )
-    return Ratio(value, *_both_intervals(one / other, count))
+    return Ratio(value, *_both_intervals(one / other, count)) if other.all() else None
 
 
 def judge(ratio: Ratio | None, margin: float) -> Verdict:
@@ -300,7 +300,7 @@ def starts_to_decide(ratio: Ratio, margin: float) -> float:
 def spread(values: Sequence[float] | Floats) -> float:
     """The interquartile range relative to the median."""
     low, middle, high = np.percentile(values, (25, 50, 75))
-    return float((high - low) / middle)
+    return float((high - low) / middle) if middle else 0.0
 
 
 def two_modes(values: Sequence[float] | Floats) -> tuple[Floats, Floats] | None:
