@@ -148,15 +148,9 @@ def main() -> None:
         lenet_bench("verify", *words, "-o", folder / "verify.json")
     if step == "why" and chosen(APART):
         budget_s = min(seconds - TO_PRINT_S, QUICK_S) if quick else seconds - TO_PRINT_S
-        ends = (
-            "--rounds",
-            1 if quick else 2,
-            "--budget",
-            f"{budget_s:g}s",
-            "--timeout",
-            f"{seconds / 3:g}s",
-        )
-        lenet_bench("why", *chosen(APART), *ends, "-o", folder / "why.jsonl")
+        within = ("--budget", f"{budget_s:g}s", "--timeout", f"{seconds / 3:g}s")
+        starts = ("--rounds", 1 if quick else 2)
+        lenet_bench("why", *chosen(APART), *starts, *within, "-o", folder / "why.jsonl")
     if step == "sanitizer":
         raise SystemExit(sanitize(folder, [name for name in ours if find(name)[0].native]))
     if options := comparison(step, chosen, by_step, seconds):

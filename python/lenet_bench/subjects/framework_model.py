@@ -116,9 +116,8 @@ class FrameworkModel(OwnModel):
         """Its answers to an input in the plainest call, computed in float64 or as it is."""
         raise NotImplementedError
 
-    def otherwise(self, model: Any) -> str:  # noqa: ARG002 - some have no other way
-        """From here on `exact` goes another way; names it, and is empty where there is none."""
-        return ""
+    def otherwise(self, model: Any) -> str | None:
+        """From here on `exact` goes another way; names it, and is None where there is none."""
 
     def convert(self, model: Any, inputs: Inputs, target: Path) -> None:
         """Write it in the format of the target's suffix, for inputs of these shapes."""

@@ -57,13 +57,13 @@ class TorchModel(ByExample):
             model, inputs = deepcopy(model).double(), in_float64(inputs)
         return [*map(_array, as_list(self.answer(model, inputs)))]
 
-    def otherwise(self, model: Any) -> str:
+    def otherwise(self, model: Any) -> str | None:
         """Its fast path for attention answers with a constant where a mask leaves one out."""
         import torch
 
         attention = (torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer)
         if not any(isinstance(one, attention) for one in getattr(model, "modules", list)()):
-            return ""
+            return None
         torch.backends.mha.set_fastpath_enabled(False)
         return "without its fast path for attention"
 
