@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from lenet_bench.errors import DataError
+from lenet_bench.errors import DataError, Unavailable
 from lenet_bench.process import _LARGEST_MESSAGE, Child, Died, Raised
 from processes import alive, linux, python, ran, wait_for
 
@@ -82,6 +82,12 @@ def test_one_that_cannot_start_is_missing():
     with pytest.raises(Died, match="cannot be started") as caught:
         Child("scratch_children:echo", python="/nowhere/python")
     assert caught.value.how == "missing"
+
+
+def test_without_a_folder_for_temporary_files_it_says_how_to_name_one(monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    with pytest.raises(Unavailable, match=r"No such file.*export TMPDIR=DIR"):
+        started("echo")
 
 
 @linux

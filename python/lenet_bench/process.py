@@ -89,7 +89,14 @@ class Child:
         variables: Mapping[str, str] | None = None,
         printed: Literal["kept", "shown", "dropped"] = "kept",
     ) -> None:
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
+        try:
+            self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
+            temporary = _temporary_folder()
+        except OSError as error:  # as in a container that may only be read
+            raise errors.Unavailable(
+                f"no folder for temporary files can be written ({error.strerror}); name another:"
+                " export TMPDIR=DIR"
+            ) from None
         to: Any = {"kept": self._output, "shown": _stderr(), "dropped": subprocess.DEVNULL}[printed]
         self._out_of_memory_kills = _out_of_memory_kills()
         self._connection, theirs = Pipe()
@@ -102,7 +109,7 @@ class Child:
                     [*command, str(theirs.fileno()), function],
                     env={
                         **os.environ,
-                        "TMPDIR": _temporary_folder(),
+                        "TMPDIR": temporary,
                         "PYTHONSAFEPATH": "1",  # from 3.11 on, of the processes that it starts too
                         **(variables or {}),
                     },
