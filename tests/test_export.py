@@ -61,4 +61,5 @@ def test_a_wrong_place_is_refused(refused, tmp_path):
     assert "lenet.v2" in refused("export", "caffe", "-o", tmp_path / "lenet.v2")
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").touch()
-    assert "cannot be written" in refused("export", "caffe", "-o", tmp_path / "file" / "lenet")
+    said = refused("export", "caffe", "-o", tmp_path / "file" / "lenet")
+    assert f"cannot be written: {tmp_path / 'file'} is no folder" in said

@@ -18,7 +18,9 @@ def writing(path: Path, failure: type[LenetBenchError]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise failure(f"{path}: cannot be written: {error.strerror or error}") from None
+        in_the_way = error.filename if isinstance(error, FileExistsError) else None
+        why = f"{in_the_way} is no folder" if in_the_way else error.strerror or error
+        raise failure(f"{path}: cannot be written: {why}") from None
 
 
 def write_atomically(
