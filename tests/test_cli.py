@@ -228,9 +228,9 @@ def test_ctrl_c_ends_quietly_while_the_command_line_is_imported(run, tmp_path):
     assert done.errors == ""
 
 
-def broken_safetensors(folder):
+def broken_safetensors(folder, error="RuntimeError('broken on purpose')"):
     """A dependency cannot be imported: something nobody provided for."""
-    return first_on_the_path(folder, "safetensors", "raise RuntimeError('broken on purpose')\n")
+    return first_on_the_path(folder, "safetensors", f"raise {error}\n")
 
 
 def test_a_bug_is_one_sentence_that_asks_to_report_it(run, tmp_path):
@@ -238,6 +238,11 @@ def test_a_bug_is_one_sentence_that_asks_to_report_it(run, tmp_path):
     assert done.code == 1
     assert done.errors.count("\n") == 1
     assert "this is a bug" in done.errors
+
+
+def test_too_little_memory_is_no_bug(run, tmp_path):
+    done = run("infer", "7.png", **broken_safetensors(tmp_path, "MemoryError"))
+    assert (done.code, done.errors) == (1, "lenet-bench: out of memory\n")
 
 
 def test_debug_shows_the_traceback(run, tmp_path):

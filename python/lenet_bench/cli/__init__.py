@@ -140,6 +140,8 @@ def _sentence(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
         return f"the output cannot be written: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return "out of memory"
     return (
         f"{type(error).__name__}: {error}: this is a bug; please report it with what"
         f" `{PROGRAM} --debug ...` prints"
