@@ -402,7 +402,7 @@ class Summary:
 class Disturbance:
     """Other activity on the machine; None where unknown."""
 
-    steal_share: float | None  # of the timed time, the highest of its blocks' medians
+    steal_share: float | None  # of the timed time
     other_share: float | None
     load_before: float | None  # processes that wanted to run, one minute's mean
     mhz_low: float | None  # the slowest clock that was seen

@@ -93,8 +93,8 @@ def code() -> Figure:
         "Code",
         "What does a line of code buy?",
         "Each dot is the fastest variant of a backend, or every variant if you ask for them: "
-        "shorter code to the left, faster to the bottom, both logarithmic. No backend is both "
-        "shorter and faster than a dot on the line. Point at a dot for its name.",
+        "shorter code to the left, faster to the bottom, both logarithmic. None in float32 is "
+        "both shorter and faster than a dot on the line. Point at a dot for its name.",
         vega.whole(
             [*fastest, *front],
             height=460,
