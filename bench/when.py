@@ -52,10 +52,6 @@ SPOKEN = {
     "torch:pinned@gpu": "PyTorch in a CUDA graph",
 }
 #: What has the least of something, and its unit.
-LEAST = (
-    ("the fewest lines", "lines_of_code", "lines"),
-    ("the least disk", "installed_mib", "MiB"),
-)
 #: The results of other needs.
 CONDITIONS = {
     "two threads": "conditions/two-threads",
@@ -196,10 +192,9 @@ def choices(run: Run, read: Callable[[str], Run]) -> Iterator[Choice]:
     yield Choice("PyTorch", run, of(run, "torch"), ("torch",))
     yield Choice("JAX", run, of(run, "jax"), ("jax:arguments",))
     yield Choice("NumPy", run, of(run, "numpy"))
-    for need, key, unit in LEAST:
-        least = min(row[key] for row in python if row[key])
-        ways = [row for row in python if row[key] == least]
-        yield Choice(need, run, ways, (), f"{least:.0f} {unit}", None)
+    least = min(row["lines_of_code"] for row in python if row["lines_of_code"])
+    shortest = [row for row in python if row["lines_of_code"] == least]
+    yield Choice("the fewest lines", run, shortest, (), f"{least} lines", None)
     batched = [row for row in python if BATCH in row["rates"]]
     batched.sort(key=lambda row: -float(row["rates"][BATCH]))
     images = f"{count(batched[0]['rates'][BATCH])} images/s"

@@ -102,7 +102,10 @@ def _disk_of(bare: str) -> tuple[float | None, float | None]:
 
 
 def _size_mib(row: Backend, requirements: Sequence[str]) -> float | None:
-    """These packages, their dependencies and, if native, its module (of CUDA's two the first)."""
+    """These packages, NumPy, their dependencies and, if native, its module (of CUDA's two one).
+
+    A call takes an array of NumPy's, whether or not the packages need it too.
+    """
     modules: list[Path] = []
     if row.native:
         pattern = "_cuda*" if row.native.module == "cuda" else row.native.module
@@ -110,7 +113,7 @@ def _size_mib(row: Backend, requirements: Sequence[str]) -> float | None:
     path = sys.path
     if environment := environments.of(row.environment):
         path = list(map(str, environment.folder.glob("lib/python*/site-packages")))
-    packages = installed_bytes(requirements or ([] if modules else ["numpy"]), path)
+    packages = installed_bytes([*requirements, "numpy"], path)
     if packages is None:
         return None
     return (packages + sum(module.stat().st_size for module in modules)) / 2**20
