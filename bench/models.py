@@ -47,7 +47,7 @@ def is_own(row: Record) -> bool:
 def called(run: Run) -> dict[str, Record]:
     """The fastest of each kind of call, the engines last."""
     kinds = {kind: [row for row in run.rows if row["name"] in CALLS[kind]] for kind in CALLS}
-    kinds[ENGINE] = [row for row in run.rows if row["family"] == "inference engines"]
+    kinds[ENGINE] = read_by_engines(run)
     return {kind: rows[0] for kind, rows in kinds.items() if rows}
 
 
@@ -95,8 +95,12 @@ def by_engine(runs: Sequence[Run]) -> Iterator[str]:
 
 def engines(run: Run) -> dict[str, float]:
     """The fastest way of each engine, µs."""
-    own = [row for row in run.rows if row["family"] == "inference engines"]
-    return {row["backend"]: float(row["p50_us"]) for row in reversed(own)}
+    return {row["backend"]: float(row["p50_us"]) for row in reversed(read_by_engines(run))}
+
+
+def read_by_engines(run: Run) -> list[Record]:
+    """The rows of what reads a file of a model."""
+    return [row for row in run.rows if row["family"] in ("inference engines", "compilers")]
 
 
 def picture(runs: Sequence[Run]) -> tuple[Spec, list[Record]]:
