@@ -59,6 +59,9 @@ MISTAKEN = [
     ("write_report", [{}, "r.html"], {}, LenetBenchError, "no result to draw"),
     ("write_report", ["r.jsonl", "r.html"], {}, TypeError, "{name: result, ...}"),
     ("write_report", [{"mine": "r.jsonl"}, "r.html"], {}, TypeError, "{name: result, ...}"),
+    ("render", [[]], {}, TypeError, "got list"),
+    ("rows", ["r.jsonl"], {}, TypeError, "got str"),
+    ("diff", [None, None], {}, TypeError, "got NoneType"),
     ("render", [], {"form": "xml"}, LenetBenchError, "json, csv or markdown, got 'xml'"),
 ]
 

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from ..errors import LenetBenchError, Misuse
-from ..results import BackendResult, Result, Status, Verdict, start_medians_us
+from ..results import BackendResult, Result, Status, Verdict, check_results, start_medians_us
 from ..results.differences import ConditionDifference, condition_differences, hardware
 from ..results.statistics import (
     FEWEST_STARTS,
@@ -109,6 +109,7 @@ def diff(
     compares ratios to the baseline, NEW's where none is named. Raises LenetBenchError where there
     is nothing to compare.
     """
+    check_results(old, new)
     if fail_if_noisy and fail_over is None:
         raise Misuse("--fail-if-noisy is for --fail-over SHARE: give both")
     if fail_over is not None and not fail_over > 0:

@@ -28,6 +28,7 @@ from .model import (
     Throttled,
     Verdict,
     Way,
+    check_results,
 )
 from .read import as_result, disturbed, ratios, read_result
 from .statistics import start_medians_us

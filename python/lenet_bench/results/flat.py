@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from .model import BackendResult, Result, Summary
+from .model import BackendResult, Result, Summary, check_results
 
 
 def rows(result: Result) -> list[dict[str, Any]]:
     """The backends as flat rows, `--json`'s: figures for those that are ok, None for the others."""
+    check_results(result)
     return [_row(row, result) for row in result.backends]
 
 

@@ -500,3 +500,11 @@ class Result:
                 return row
         known = listed([row.name for row in self.backends])
         raise LenetBenchError(f"the result has no backend {name!r}; it has {known}")
+
+
+def check_results(*given: object) -> None:
+    """Raise TypeError for what is no result."""
+    for one in given:
+        if not isinstance(one, Result):
+            kind = type(one).__name__
+            raise TypeError(f"expected a result, as compare or read_result returns it, got {kind}")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ..errors import Misuse
 from ..questions import why
-from ..results import Result, digest, rows
+from ..results import Result, check_results, digest, rows
 from ..results.breakdown import has_experiments
 from ..texts import cell, json_text, printable
 from . import markdown
@@ -81,6 +81,7 @@ def render(
     *results: Result, form: Literal["text", "json", "csv", "markdown"] = "text", columns: int = 100
 ) -> str:
     """Some results as `compare` and `report` print them, without colours."""
+    check_results(*results)
     if form not in ("text", "json", "csv", "markdown"):
         raise Misuse(f"expected text, json, csv or markdown, got {form!r}")
     screen = Screen(columns, colour=False)
