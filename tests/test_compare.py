@@ -184,7 +184,7 @@ def test_a_backend_that_hangs_costs_its_row():
     hanging = (scratch.Hangs, scratch.HangsWhenStarted)
     result = measured(scratch.Honest, *hanging, rounds=2, timeout_s=30)
     assert [row.status for row in result.backends] == ["ok", "timeout", "timeout"]
-    assert "within 30 s" in result.backend("Hangs").reason
+    assert "within 30 s; give a larger --timeout" in result.backend("Hangs").reason
     assert len(result.backend("Honest").blocks) == 2
 
 

@@ -103,6 +103,7 @@ def _one_process(task: Task, conditions: Conditions, known: Prepared) -> tuple[B
 
 def _failed(failure: Failed, when: str, hint: str) -> dict[str, Any]:
     when = "" if failure.status in ("unavailable", "unsupported") else when
+    hint += "; give a larger --timeout" if failure.status == "timeout" else ""
     return {
         "status": failure.status,
         "reason": _said(when + failure.reason + hint),
