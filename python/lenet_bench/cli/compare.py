@@ -17,6 +17,7 @@ from .options import (
     command,
     device_option,
     form_option,
+    is_given,
     model_options,
     network_option,
     option,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 QUICK = ("fused", "onednn", "tensorflow", "keras:predict_on_batch", "keras")
 QUICK_S = 100.0
 QUICK_ROUNDS = 10
+#: What --code takes into account.
+_OF_CODE = ("shown", "model", "shapes", "ranges", "data", "threads", "budget_s")
 
 
 def _milliseconds(text: str) -> float:
@@ -216,6 +219,9 @@ def compare(
     if quick:
         chosen["rounds"] = chosen["rounds"] or QUICK_ROUNDS
         chosen["budget_s"] = chosen["budget_s"] or QUICK_S
+    for one in click.get_current_context().command.params if shown else ():
+        if is_given(one.name) and one.name not in _OF_CODE:
+            raise click.UsageError(f"with --code nothing is measured: leave out {one.opts[-1]}")
     subject = subject_of(network, model, chosen)
     if shown:
         if not isinstance(subject, OwnModel):

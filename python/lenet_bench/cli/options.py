@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from ..errors import LenetBenchError
@@ -150,6 +151,8 @@ def subject_of(network: str, file: Path | None, chosen: dict[str, Any]) -> "Subj
     from ..subjects.lenet import LeNet
 
     shapes, ranges, data, weights = map(chosen.pop, ("shapes", "ranges", "data", "weights"))
+    if file and is_given("network"):
+        raise click.UsageError("a run has one network: give --network or --model")
     if not file and (shapes or ranges or data):
         raise click.UsageError("--shape, --range and --input are for the inputs of a --model")
     model = None
@@ -158,11 +161,15 @@ def subject_of(network: str, file: Path | None, chosen: dict[str, Any]) -> "Subj
         until_s = began_s + (chosen["budget_s"] or inf)
         model = own_model(file, dict(shapes), dict(ranges), str(data or ""), until_s=until_s)
     other = model.label if model else network
-    if model and network != LENET:
-        raise click.UsageError(f"a run has one network: {network} or {other}")
     if weights and other != LENET:
         raise click.UsageError(f"--weights is for LeNet only, not for {other}")
     return model or LeNet(str(weights or ""))
+
+
+def is_given(name: str | None) -> bool:
+    """Whether the user typed a value of this parameter."""
+    context = click.get_current_context()
+    return context.get_parameter_source(name or "") is ParameterSource.COMMANDLINE
 
 
 def share_of(text: str) -> float:
