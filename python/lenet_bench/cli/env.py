@@ -15,7 +15,7 @@ _PINS = Path(__file__).parents[1] / "registry/environments"
 _NAMES = sorted(path.stem for path in _PINS.glob("*.txt"))
 
 
-class _Environment(click.Choice):  # type: ignore[type-arg] # click 8.2 has none
+class _Environment(click.Choice[str]):
     """One of the files, or a version of an API."""
 
     def convert(self, value: str, param: Any, ctx: Any) -> str:

@@ -44,7 +44,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Device = Literal["cpu", "gpu"] | None  # the registry is imported by the command that needs it
 
 
-class BackendName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has none
+class BackendName(click.ParamType[str]):
     """A backend or variant, by the name under which it is listed: keras for keras:predict."""
 
     name = "backend"
@@ -118,7 +118,7 @@ class Real(click.FloatRange):
 BACKEND = BackendName()
 
 
-class NetworkName(click.ParamType):  # type: ignore[type-arg] # click 8.2 has none
+class NetworkName(click.ParamType[str]):
     """A network that can take LeNet's place, or all of them."""
 
     name = "network"
