@@ -113,7 +113,7 @@ class Fleet:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=self.folder,
-            env=environment(),
+            env=environment(TMPDIR=str(self.folder)),  # for ReFrame's log
             start_new_session=True,
         )
 
@@ -282,3 +282,4 @@ def test_wheels_that_are_missing_are_asked_for(fleet, tmp_path):
     code, said, output = fleet.run(tmp_path / "none", "--system", "fleet:here")
     assert code != 0
     assert "pip wheel" in said["here"], output
+    assert list(fleet.folder.glob("rfm-*.log")), "ReFrame's log is not left in /tmp"
