@@ -183,7 +183,7 @@ def picture(folder: Path) -> tuple[Spec, list[Record]]:
     lines = dict(zip(NETWORKS, ("part-4", "part-1", "part-2"), strict=True))
     network = {"domain": list(lines), "range": [colour(one) for one in lines.values()]}
     day = {"title": None, "format": "%Y", "tickCount": "year", "grid": False}
-    height = {"title": None, "values": [0.75, 1, 1.25, 1.5, 2], "format": "~r"}
+    height = {"title": "ratio to the newest", "values": [0.75, 1, 1.25, 1.5, 2], "format": "~r"}
     panel = {
         "width": 190,
         "height": 120,

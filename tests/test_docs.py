@@ -152,6 +152,10 @@ def test_the_pictures_and_pages_of_a_release_are_drawn():
     assert all(int(size) > 10_000 for size in sizes.values())
 
 
+def test_the_picture_of_releases_says_what_its_height_is():
+    assert "ratio to the newest" in (ROOT / "docs/pictures/releases.svg").read_text()
+
+
 def test_the_page_of_python_names_every_function():
     page = (ROOT / "docs/python.md").read_text()
     classes = {n for n in lenet_bench.__all__ if n[0].isupper()} | {"__version__", "read_image"}
