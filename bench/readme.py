@@ -3,7 +3,8 @@
 python bench/readme.py             write them
 python bench/readme.py --check     fail where one is not what its file gives
 python bench/readme.py --release   write the pictures and the pages too, of the classroom and of the
-                                   README's result: large ones, committed for a release
+                                   README's result: large ones, committed for a release; or check
+                                   these too
 
 A block begins with `<!-- KIND drawn from FILE -->` and ends with `<!-- end -->`; the kinds stand in
 tables.py.
@@ -12,6 +13,7 @@ tables.py.
 import argparse
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from lenet_bench.mnist import local_folder, read_mnist
@@ -82,7 +84,7 @@ def texts() -> Iterator[tuple[Path, bytes]]:
         yield target, BLOCK.sub(filled, target.read_text()).encode()
 
 
-def built() -> Iterator[tuple[Path, str]]:
+def built() -> Iterator[tuple[Path, bytes]]:
     """Pictures and pages, which are large, and written for a release."""
     result = readme_result()
     by_size = size_figures(of_sizes(NETWORKS), limits_us(NETWORKS))
@@ -93,10 +95,10 @@ def built() -> Iterator[tuple[Path, str]]:
     (together,) = callers_figure(callers(read_result(CALLERS)))
     figures["callers"] = drawing(together.spec, [])
     for key in ("hero", "sizes", "code", "models", "callers", "releases", "opened"):
-        yield PICTURES / f"{key}.svg", themed(figures[key])
+        yield PICTURES / f"{key}.svg", themed(figures[key]).encode()
     of_readme = page(runs(result, PARTS), by_size, notes(result))
-    yield result.with_suffix("").with_suffix(".html"), of_readme
-    yield ROOT / "docs/classroom.html", classroom_page(published())
+    yield result.with_suffix("").with_suffix(".html"), of_readme.encode()
+    yield ROOT / "docs/classroom.html", classroom_page(published()).encode()
 
 
 def main() -> None:
@@ -107,15 +109,13 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--release", action="store_true")
     asked = parser.parse_args()
-    for path, content in (*shipped(), *texts()):
+    release = " --release" if asked.release else ""
+    for path, content in chain(shipped(), texts(), built() if release else ()):
         if not asked.check:
             path.write_bytes(content)
         elif not path.exists() or content != path.read_bytes():
             name = path.relative_to(ROOT)
-            raise SystemExit(f"{name} is stale; fix it with: python bench/readme.py")
-    if asked.release:
-        for path, text in built():
-            path.write_text(text, encoding="utf-8")
+            raise SystemExit(f"{name} is stale; fix it with: python bench/readme.py{release}")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 sys.path.insert(0, str(ROOT))
 import conditions
 import gpu
+import readme
 from settings.__main__ import entry
 from settings.idle import IDLE
 from settings.tried import SETTINGS
@@ -111,6 +112,17 @@ def test_a_tool_does_nothing_where_it_is_asked_wrongly(tool):
     done = subprocess.run(asked, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--chek" in done.stderr
+
+
+def test_a_stale_picture_is_seen_where_a_release_is_checked(monkeypatch):
+    for name in ("shipped", "texts"):
+        monkeypatch.setattr(readme, name, list)
+    monkeypatch.setattr(readme, "built", lambda: [(ROOT / "docs/pictures/none.svg", b"drawn")])
+    monkeypatch.setattr(sys, "argv", ["readme.py", "--check"])
+    readme.main()
+    sys.argv.append("--release")
+    with pytest.raises(SystemExit, match=r"none.svg is stale; .* bench/readme.py --release"):
+        readme.main()
 
 
 #: The steps that time, and what they may.
