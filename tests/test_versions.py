@@ -13,6 +13,8 @@ from lenet_bench.registry import (
     without_version,
 )
 from lenet_bench.show.comparison import render
+from lenet_bench.show.figures.records import as_run
+from lenet_bench.show.page import page
 from lenet_bench.show.versions import passes, said, versions
 from msgspec.structs import replace
 from sample_results import blocks, failed, result, timed_starts
@@ -185,3 +187,11 @@ def test_versions_that_cannot_be_told_apart_share_a_sentence():
     found = result(*(timed_starts(name, *us) for name, us in times.items()))
     (told,) = said(versions(found), found.rules.margin)
     assert told == "onnxruntime 1.26.0 and 1.27.0 cannot be told apart from 1.20.1."
+
+
+def test_the_page_has_the_table_of_versions_and_its_sentences():
+    drawn = page([as_run("r.jsonl", of_versions(24))])
+    table = drawn.partition('<table id="versions"')[2].partition("</table>")[0]
+    assert "1.20 times" in drawn
+    assert "onnxruntime==1.26.0" in table
+    assert "the oldest" in table

@@ -11,6 +11,7 @@ from ..results.statistics import UNBOUNDED, Ratio, judge, paired_ratio, ratio_of
 from ..texts import listed
 from .columns import Quantity
 from .figures.records import Record
+from .sentences import family
 
 _SHORT_S = 0.02  # an import of which nothing is said: NumPy is there before
 
@@ -84,6 +85,7 @@ def _beside(row: BackendResult, other: BackendResult, result: Result) -> Record:
     api = without_version(row.name)
     return {
         "name": row.name,
+        "family": family(row.name),
         "api": api if row.threads is None else with_threads(api, row.threads),
         "version": _version(row),
         "other": _version(other) if row is not other else None,

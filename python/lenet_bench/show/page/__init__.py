@@ -20,6 +20,7 @@ from ..figures.callers import callers as callers_figure
 from ..figures.pictures import compiled, library
 from ..figures.records import Run, as_run, small
 from ..sentences import FAMILIES, conditions, tolerant, without_median
+from ..versions import COLUMNS, said, versions
 from .frame import environment, packed, policy, script, stylesheet
 
 
@@ -76,7 +77,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
     timed = {row["family"] for row in (*rows, *run.reduced)}
     shown_of = columns.quantities_of(run.result.rules)
     taken = _taken(why) if why.breakdowns else None
-    called = callers(run.result)
+    called, released = callers(run.result), versions(run.result)
     wanted = [*figures(rows, shown, run.taken), *callers_figure(called), *of_sizes]
     specs = {figure.key: figure.spec for figure in wanted}
     specs |= {"why": taken["spec"]} if taken else {}
@@ -89,7 +90,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
         "has_verdicts": story.has_verdicts(run),
         "too_few": without_median(run.result),
         "conditions": conditions,
-        "sentences": list(story.conclusions(run)),
+        "sentences": [*story.conclusions(run), *said(released, run.result.rules.margin)],
         "families": [name for name in FAMILIES if name in timed],
         "family_number": {name: n for n, name in enumerate(FAMILIES)},
         "figures": wanted,
@@ -97,6 +98,7 @@ def _context(runs: Sequence[Run], of_sizes: Sequence[Figure]) -> dict[str, Any]:
         "reduced": columns.known((columns.PRECISION, columns.OFF, *shown_of), run.reduced),
         "batches": columns.by_batch(rows) if run.result.rules.batches else (),
         "callers": (by_callers(called), called) if called else (),
+        "versions": (COLUMNS, released) if released else (),
         "implementations": shown_code(run),
         "data": all_printable(
             {
