@@ -249,6 +249,13 @@ def test_a_run_of_why_alone_is_a_page_with_its_times():
     assert "Everything was measured" in alone
 
 
+def test_what_failed_in_a_run_of_why_beside_a_comparison_is_said():
+    taken = result(blocks("onednn", 40, experiments=experiments()), failed("keras", "crashed", "x"))
+    html = drawn(sample_result(), taken)
+    assert "<strong>keras</strong> in 1.jsonl crashed: x" in html
+    assert "<strong>third</strong> crashed: " in html
+
+
 def test_what_was_not_taken_apart_is_said_with_its_reason():
     untaken = blocks("numpy", 50, no_experiments_reason="the budget ended")
     html = drawn(result(blocks("keras", 400, experiments=experiments()), untaken))
