@@ -4,7 +4,7 @@ import csv
 from dataclasses import replace
 
 import pytest
-from lenet_bench.results import Batch, as_result, rows
+from lenet_bench.results import Batch, Callers, as_result, rows
 from lenet_bench.results.machine import Machine, Processor
 from lenet_bench.show.comparison import in_csv, in_markdown
 from sample_results import blocks, log, sample_log, sample_result, write_log
@@ -32,6 +32,16 @@ def test_csv_has_every_row_of_each_result_with_the_figures_of_json(result):
     assert float(read[1]["p50_us"]) == rows(result)[1]["p50_us"]
     assert read[2]["status"] == "crashed"
     assert read[2]["p50_us"] == ""
+
+
+def test_csv_has_the_calls_a_second_of_several_callers():
+    called = (Callers(1, "each", 100.0), Callers(2, "one", 150.0))
+    found = as_result(
+        log(blocks("first", 20), blocks("second", 40, callers=called), callers=(1, 2))
+    )
+    first, second = csv.DictReader(in_csv([found]))
+    assert (second["calls_per_s_1_each"], second["calls_per_s_2_one"]) == ("100.0", "150.0")
+    assert first["calls_per_s_2_one"] == ""
 
 
 def test_csv_keeps_text_with_quotes():

@@ -92,7 +92,7 @@ def render(
 def in_csv(results: Sequence[Result]) -> Iterator[str]:
     """Lines of CSV (RFC 4180): a header, then a row for each backend with its machine and date.
 
-    A missing figure is an empty cell.
+    A missing figure is an empty cell. Each number of callers and way has a column.
     """
     lines = [
         {
@@ -101,13 +101,15 @@ def in_csv(results: Sequence[Result]) -> Iterator[str]:
             "network": result.rules.network,
             "deadline_s": result.rules.paced_within_s,
             **{key: cell(value) if isinstance(value, str) else value for key, value in row.items()},
+            **{f"calls_per_s_{one.number}_{one.way}": one.calls_per_s for one in backend.together},
         }
         for result in results
-        for row in rows(result)
+        for row, backend in zip(rows(result), result.backends, strict=True)
     ]
     text = io.StringIO()
     if lines:
-        writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
+        titles = dict.fromkeys(title for line in lines for title in line)
+        writer = csv.DictWriter(text, titles, lineterminator="\n")
         writer.writeheader()
         writer.writerows(lines)
     yield from printable(text.getvalue()).split("\n")[:-1]
