@@ -239,6 +239,9 @@ def starts(path: Path) -> Iterator[str]:
     yield from markdown(("backend", *ways), rows, ("backend",))
 
 
+LOOPS = ("the first loop", "both loops")
+
+
 def bounded(one: Mapping[str, Any], key: str, *, places: int) -> str:
     """A share with its interval."""
     within = percent(*one[f"{key}_low_high"], places=places)
@@ -250,14 +253,18 @@ def ofprocesses(path: Path) -> Iterator[str]:
     found = json.loads(path.read_text())
     yield f"{found['turns']} turns of {found['processes']} processes of each backend:"
     yield ""
-    rows: dict[str, list[str]] = {}
-    for one in found["kept"]:
-        share = bounded(one, "of_process", places=0)
-        own = (str(one["times"]), percent(one["deviation"], places=1), share)
-        rows.setdefault(one["backend"], [one["backend"]]).extend(own)
-    own_titles = ("times that count", "standard deviation", "share of variance between processes")
-    titles = (f"{by}: {title}" for by in ("the first loop", "both loops") for title in own_titles)
-    yield from markdown(("backend", *titles), rows.values(), ("backend",))
+    rows = (
+        (
+            one["backend"],
+            LOOPS[one["loops"] == 2],
+            str(one["times"]),
+            percent(one["deviation"], places=1),
+            bounded(one, "of_process", places=0),
+        )
+        for one in found["kept"]
+    )
+    own = ("times that count", "standard deviation", "share of variance between processes")
+    yield from markdown(("backend", "by", *own), rows, ("backend", "by"))
 
 
 def whichloops(path: Path) -> Iterator[str]:
@@ -265,15 +272,18 @@ def whichloops(path: Path) -> Iterator[str]:
     found = json.loads(path.read_text())
     yield f"Identical backends, {found['rounds']} starts each, drawn from that run:"
     yield ""
-    rows: dict[str, list[str]] = {}
-    for one in found["decide"]:
-        said = (one["same"], one["different"])
-        shares = (percent(number / one["draws"], places=0) for number in said)
-        rows.setdefault(one["backend"], []).extend((*shares, percent(one["half"], places=1)))
-    ways = ("the first loop alone", "both, as `compare` does")
-    each = ("called the same", "called different", "half of the interval, median")
-    titles = ("backend", *(f"{way}: {what}" for way in ways for what in each))
-    yield from markdown(titles, ((name, *own) for name, own in rows.items()), ("backend",))
+    rows = (
+        (
+            one["backend"],
+            LOOPS[one["second loop"]],
+            percent(one["same"] / one["draws"], places=0),
+            percent(one["different"] / one["draws"], places=0),
+            percent(one["half"], places=1),
+        )
+        for one in found["decide"]
+    )
+    own = ("called the same", "called different", "half of the interval, median")
+    yield from markdown(("backend", "by", *own), rows, ("backend", "by"))
 
 
 def knownloops(path: Path) -> Iterator[str]:

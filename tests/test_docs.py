@@ -152,6 +152,12 @@ def test_the_pictures_and_pages_of_a_release_are_drawn():
     assert all(int(size) > 10_000 for size in sizes.values())
 
 
+def test_tables_of_the_self_test_fit_a_narrow_screen():
+    page = (ROOT / "docs/self-test.md").read_text()
+    columns = {line.count("|") - 1 for line in page.splitlines() if line.startswith("|")}
+    assert max(columns) <= 6
+
+
 def test_the_picture_of_releases_says_what_its_height_is():
     assert "ratio to the newest" in (ROOT / "docs/pictures/releases.svg").read_text()
 
