@@ -7,6 +7,7 @@ import pytest
 
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
+CORNER = {"x": 10, "y": 10}  # the first map of a layer
 LATE_MS = 120_000  # a busy machine's too
 
 
@@ -76,12 +77,24 @@ def see(visit, page):
     return open_page
 
 
+@pytest.fixture
+def tab(see):
+    """The same page, open on a desk."""
+    return see()
+
+
 def violations(tab):
     """What axe finds on the page."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(tab).response["violations"]
     return [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
+
+
+def end_of(located):
+    """How far below the top of the screen it ends."""
+    box = located.bounding_box()
+    return box["y"] + box["height"]
 
 
 def draw_line(tab, line):

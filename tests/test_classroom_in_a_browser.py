@@ -6,7 +6,7 @@ from base64 import b64encode
 import lenet_bench
 import numpy as np
 import pytest
-from browsers import DESK, LATE_MS, PHONE, draw_line, in_each_browser, violations
+from browsers import CORNER, DESK, LATE_MS, PHONE, draw_line, in_each_browser, violations
 from classroom import FOLDER
 from digits import saved
 from lenet_bench.results import read_result
@@ -62,8 +62,7 @@ def answered(tab):
 
 
 @in_each_browser
-def test_a_digit_that_is_drawn_is_answered_and_cleared(see):
-    tab = see()
+def test_a_digit_that_is_drawn_is_answered_and_cleared(tab):
     for small_or_thick in (
         [(0.7, 0.7), (0.9, 0.7), (0.8, 0.95)],
         [(0.02, 0.05), (0.95, 0.05), (0.3, 0.98)],
@@ -76,16 +75,14 @@ def test_a_digit_that_is_drawn_is_answered_and_cleared(see):
     assert tab.locator("#outputs button").first.is_disabled()
 
 
-def test_what_is_drawn_becomes_almost_the_same_image_in_fewer_steps(see):
-    tab = see()
+def test_what_is_drawn_becomes_almost_the_same_image_in_fewer_steps(tab):
     draw(tab, SEVEN)
     quick, full = (np.array(tab.evaluate(SEEN, [by_pen, NATIVE])) for by_pen in (True, False))
     assert np.abs(quick - full).mean() < 0.02
 
 
 @in_each_browser
-def test_the_page_gives_the_references_probabilities(see):
-    tab = see()
+def test_the_page_gives_the_references_probabilities(tab):
     draw(tab, SEVEN)
     image = np.array(tab.evaluate(SEEN, [True, NATIVE]), np.float32).reshape(28, 28)
     shown = [float(text.rstrip(" %")) for text in tab.locator("#outputs span").all_inner_texts()]
@@ -93,8 +90,7 @@ def test_the_page_gives_the_references_probabilities(see):
     assert np.abs(np.array(shown) / 100 - expected).max() < 0.001
 
 
-def test_the_steps_of_a_drawing_are_shown_and_none_looks_for_light_or_colours(see):
-    tab = see()
+def test_the_steps_of_a_drawing_are_shown_and_none_looks_for_light_or_colours(tab):
     draw(tab, SEVEN)
     assert tab.locator("#steps li").count() == 0
     tab.locator("#steps summary").click()
@@ -119,8 +115,7 @@ def give(tab, way, content, name):
     )
 
 
-def test_pictures_are_opened_dropped_and_pasted(see, pytestconfig):
-    tab = see()
+def test_pictures_are_opened_dropped_and_pasted(tab, pytestconfig):
     path = pytestconfig.rootpath / "images/desk-7.jpg"
     tab.locator("#picture").set_input_files(path)
     tab.wait_for_selector("#answer[data-digit='7']")
@@ -130,8 +125,7 @@ def test_pictures_are_opened_dropped_and_pasted(see, pytestconfig):
         tab.wait_for_selector("#answer[data-digit='7']")
 
 
-def test_a_picture_without_ink_takes_the_old_answer_away(see):
-    tab = see()
+def test_a_picture_without_ink_takes_the_old_answer_away(tab):
     give(tab, "drop", saved(Image.new("L", (60, 60), 255)), "white.png")
     tab.locator("#hint", has_text="no pen strokes").wait_for()
     tab.wait_for_selector("#answer:not([data-digit])", state="attached")
@@ -142,22 +136,19 @@ LINE_OF_TWO = [(0.57, 0.3), (0.7, 0.2), (0.8, 0.32), (0.58, 0.78), (0.85, 0.78)]
 
 
 @pytest.mark.parametrize("apart", [0, 0.05, 0.1])
-def test_two_digits_are_told_however_far_they_are_apart(see, apart):
-    tab = see()
+def test_two_digits_are_told_however_far_they_are_apart(tab, apart):
     draw(tab, [*OPEN_FOUR, [(x + apart, y) for x, y in LINE_OF_TWO]])
     assert "more than one digit" in tab.locator("#hint").inner_text()
     draw(tab, OPEN_FOUR)
     assert "more than one digit" not in tab.locator("#hint").inner_text()
 
 
-def test_a_dot_is_no_digit(see):
-    tab = see()
+def test_a_dot_is_no_digit(tab):
     assert draw(tab, [[(0.5, 0.5)]]) is None
     tab.locator("#hint", has_text="no pen strokes").wait_for()
 
 
-def test_an_unreadable_file_takes_the_old_answer_away(see):
-    tab = see()
+def test_an_unreadable_file_takes_the_old_answer_away(tab):
     assert draw(tab, SEVEN) == "7"
     give(tab, "drop", b"not a picture", "notes.txt")
     tab.locator("#hint", has_text="not a picture").wait_for()
@@ -165,8 +156,7 @@ def test_an_unreadable_file_takes_the_old_answer_away(see):
 
 
 @in_each_browser
-def test_of_several_pictures_the_first_is_read_and_that_is_said(see, pytestconfig):
-    tab = see()
+def test_of_several_pictures_the_first_is_read_and_that_is_said(tab, pytestconfig):
     paths = sorted((pytestconfig.rootpath / "images").glob("*-?.jpg"))[:2]
     tab.locator("#picture").set_input_files(paths)
     tab.locator("#hint", has_text="Of 2 pictures this is the first").wait_for()
@@ -176,8 +166,7 @@ def test_of_several_pictures_the_first_is_read_and_that_is_said(see, pytestconfi
 TWO = [[(0.12, 0.25), (0.12, 0.75)], [(0.55, 0.2), (0.85, 0.2), (0.65, 0.8)]]
 
 
-def test_two_digits_are_told_with_the_side_of_the_one_that_is_read(see):
-    tab = see()
+def test_two_digits_are_told_with_the_side_of_the_one_that_is_read(tab):
     assert draw(tab, TWO) == "7"
     assert "read the one on the right" in tab.locator("#hint").inner_text()
     draw(tab, SEVEN)
@@ -185,8 +174,7 @@ def test_two_digits_are_told_with_the_side_of_the_one_that_is_read(see):
 
 
 @in_each_browser
-def test_ctrl_z_takes_a_stroke_back(see):
-    tab = see()
+def test_ctrl_z_takes_a_stroke_back(tab):
     draw(tab, TWO)
     tab.keyboard.press("Control+z")
     assert answered(tab) == "1"
@@ -194,22 +182,19 @@ def test_ctrl_z_takes_a_stroke_back(see):
     assert answered(tab) is None
 
 
-def test_what_was_cleared_can_be_had_back(see):
-    tab = see()
+def test_what_was_cleared_can_be_had_back(tab):
     draw(tab, SEVEN)
     tab.locator("#clear").click()
     tab.locator("#undo").click()
     assert answered(tab) == "7"
 
 
-def test_the_right_button_does_not_draw(see):
-    tab = see()
+def test_the_right_button_does_not_draw(tab):
     tab.locator("#draw").click(button="right")
     assert tab.locator("#undo").is_disabled()
 
 
-def test_a_second_finger_does_not_draw(see):
-    tab = see()
+def test_a_second_finger_does_not_draw(tab):
     tab.locator("#draw").dispatch_event(
         "pointerdown", {"button": 0, "isPrimary": False, "pointerId": 7, "pointerType": "touch"}
     )
@@ -254,9 +239,8 @@ def test_a_browser_that_cannot_run_the_page_says_so(lacking):
     lacking("WebAssembly").get_by_role("alert").wait_for()
 
 
-def test_every_number_is_the_sum_that_the_page_says(see):
+def test_every_number_is_the_sum_that_the_page_says(tab):
     """The way back computes each value anew; it must be the one that the kernels gave."""
-    tab = see()
     image = tab.evaluate(SEEN, [False, NATIVE])
     worst = tab.evaluate(
         """async ([image, kernels, weights]) => {
@@ -281,8 +265,7 @@ def test_every_number_is_the_sum_that_the_page_says(see):
 
 
 @in_each_browser
-def test_an_output_is_followed_back_to_the_image_by_keyboard(see):
-    tab = see()
+def test_an_output_is_followed_back_to_the_image_by_keyboard(tab):
     tab.locator("#outputs button").nth(7).focus()
     tab.keyboard.press("Enter")
     said = [tab.locator("#origin h3").inner_text()]
@@ -299,15 +282,14 @@ def test_an_output_is_followed_back_to_the_image_by_keyboard(see):
 def test_the_trace_opens_where_it_is_seen(see, viewport):
     tab = see(viewport)
     draw(tab, SEVEN)
-    tab.locator("#layer-pool1").click(position={"x": 10, "y": 10})
+    tab.locator("#layer-pool1").click(position=CORNER)
     box = tab.locator("#origin").bounding_box()
     assert box["y"] >= 0
     assert box["y"] + min(box["height"], 200) <= viewport["height"]
 
 
-def test_a_traced_value_is_outlined_with_the_windows_that_it_saw(see):
-    tab = see()
-    tab.locator("#layer-pool2").click(position={"x": 10, "y": 10})
+def test_a_traced_value_is_outlined_with_the_windows_that_it_saw(tab):
+    tab.locator("#layer-pool2").click(position=CORNER)
     assert tab.locator("#map-pool2 .over .own").count() == 1
     assert tab.locator("#map-pool1 .over .window").count() == 20
     tab.locator("#close").click()
@@ -315,14 +297,12 @@ def test_a_traced_value_is_outlined_with_the_windows_that_it_saw(see):
 
 
 @in_each_browser
-def test_a_value_is_told_under_the_pointer(see):
-    tab = see()
-    tab.locator("#layer-pool2").hover(position={"x": 10, "y": 10})
+def test_a_value_is_told_under_the_pointer(tab):
+    tab.locator("#layer-pool2").hover(position=CORNER)
     assert "map 0, row 1" in tab.locator("#map-pool2 .value").inner_text()
 
 
-def test_arrows_and_page_keys_walk_over_the_maps(see):
-    tab = see()
+def test_arrows_and_page_keys_walk_over_the_maps(tab):
     tab.locator("#layer-pool2").focus()
     for key in ("PageDown", "ArrowDown", "ArrowRight"):
         tab.keyboard.press(key)
@@ -331,16 +311,14 @@ def test_arrows_and_page_keys_walk_over_the_maps(see):
     assert "column 1 of map 1 of pool2" in tab.locator("#origin h3").inner_text()
 
 
-def test_products_are_those_of_the_digits_that_are_shown(see):
-    tab = see()
+def test_products_are_those_of_the_digits_that_are_shown(tab):
     tab.locator("#outputs button").nth(7).click()
     for text in tab.locator("#origin .strongest button").all_inner_texts():
         left, right, product = re.findall(r"[+-]?\d+\.\d+", text.replace("\N{MINUS SIGN}", "-"))
         assert float(product) == pytest.approx(float(left) * float(right), abs=0.00501)
 
 
-def test_the_softmax_gives_the_probabilities(see):
-    tab = see()
+def test_the_softmax_gives_the_probabilities(tab):
     tab.locator("#outputs button").nth(7).click()
     shares = tab.locator("#origin .softmax td:last-child").all_inner_texts()
     assert shares == tab.locator("#outputs span").all_inner_texts()
@@ -355,10 +333,9 @@ def test_the_window_slides_a_place_a_click_where_motion_is_unwanted(see):
 
 
 @in_each_browser
-def test_a_map_that_is_switched_off_is_zero_until_it_is_put_back(see):
-    tab = see()
+def test_a_map_that_is_switched_off_is_zero_until_it_is_put_back(tab):
     before = tab.locator("#outputs span").all_inner_texts()
-    tab.locator("#layer-pool1").click(position={"x": 10, "y": 10})
+    tab.locator("#layer-pool1").click(position=CORNER)
     tab.locator("#origin .switch").click()
     assert "is 0.00" in tab.locator("#origin h3").inner_text()
     assert "map 0 of conv1 is off" in tab.locator("#changes").inner_text()
@@ -367,8 +344,7 @@ def test_a_map_that_is_switched_off_is_zero_until_it_is_put_back(see):
     assert tab.locator("#outputs span").all_inner_texts() == before
 
 
-def test_as_the_lesson_says_the_sample_changes_after_seven_maps_that_are_chosen_well(see):
-    tab = see()
+def test_as_the_lesson_says_the_sample_changes_after_seven_maps_that_are_chosen_well(tab):
     for number, chosen in enumerate((3, 18, 12, 15, 8, 5, 6)):
         assert tab.locator("#answer").get_attribute("data-digit") == "3", number
         box = tab.locator("#map-pool1 .numbers span").nth(chosen)
@@ -379,8 +355,7 @@ def test_as_the_lesson_says_the_sample_changes_after_seven_maps_that_are_chosen_
     assert tab.locator("#answer").get_attribute("data-digit") == "8"
 
 
-def test_the_keyboard_stays_where_it_was_when_the_panel_is_drawn_anew(see):
-    tab = see()
+def test_the_keyboard_stays_where_it_was_when_the_panel_is_drawn_anew(tab):
     tab.locator("#layer-pool1").focus()
     tab.keyboard.press("Enter")
     tab.locator("#weight-12").focus()
@@ -395,11 +370,10 @@ def test_the_keyboard_stays_where_it_was_when_the_panel_is_drawn_anew(see):
     assert tab.evaluate("document.activeElement.id") == "switch"
 
 
-def test_undo_in_a_field_keeps_the_drawing(see):
-    tab = see()
+def test_undo_in_a_field_keeps_the_drawing(tab):
     draw(tab, SEVEN)
     digit = tab.locator("#answer").get_attribute("data-digit")
-    tab.locator("#layer-pool1").click(position={"x": 20, "y": 20})
+    tab.locator("#layer-pool1").click(position=CORNER)
     tab.locator("#weight-0").select_text()
     tab.keyboard.type("1")
     tab.keyboard.press("Control+z")
@@ -410,9 +384,8 @@ def test_undo_in_a_field_keeps_the_drawing(see):
 
 
 @in_each_browser
-def test_a_weight_of_a_kernel_can_be_changed(see):
-    tab = see()
-    tab.locator("#layer-pool1").click(position={"x": 20, "y": 20})
+def test_a_weight_of_a_kernel_can_be_changed(tab):
+    tab.locator("#layer-pool1").click(position=CORNER)
     before = tab.locator("#outputs span").all_inner_texts()
     for field in range(5):
         tab.locator("#origin .kernel input").nth(12 + field).select_text()
@@ -422,8 +395,7 @@ def test_a_weight_of_a_kernel_can_be_changed(see):
     assert tab.locator("#outputs span").all_inner_texts() != before
 
 
-def test_the_eraser_takes_ink_away(see):
-    tab = see()
+def test_the_eraser_takes_ink_away(tab):
     draw(tab, [[(0.4, 0.5), (0.6, 0.5)]])
     tab.locator("#erase").click()
     tab.locator("#width").fill("36")
@@ -431,8 +403,7 @@ def test_the_eraser_takes_ink_away(see):
     tab.locator("#answer:not([data-digit])").wait_for(state="attached")
 
 
-def test_a_digit_is_drawn_by_keyboard(see):
-    tab = see()
+def test_a_digit_is_drawn_by_keyboard(tab):
     tab.locator("#clear").focus()
     tab.keyboard.press("Shift+Tab")
     assert tab.evaluate("document.activeElement.id") == "draw"
@@ -441,8 +412,7 @@ def test_a_digit_is_drawn_by_keyboard(see):
     assert answered(tab) == "1"
 
 
-def test_a_stroke_that_is_cleared_under_the_pen_has_ended(see):
-    tab = see()
+def test_a_stroke_that_is_cleared_under_the_pen_has_ended(tab):
     tab.locator("#draw").focus()
     for key in (" ", "Delete", "ArrowDown", " ", "Control+z", "ArrowDown"):
         tab.keyboard.press(key)
@@ -450,8 +420,7 @@ def test_a_stroke_that_is_cleared_under_the_pen_has_ended(see):
     assert draw(tab, SEVEN) == "7"
 
 
-def test_a_stage_is_lit_everywhere(see):
-    tab = see()
+def test_a_stage_is_lit_everywhere(tab):
     tab.locator(".strip [data-stage=conv2]").click()
     lit = tab.locator(".lit").evaluate_all("all => all.map(one => one.dataset.stage)")
     assert "conv2,pool2" in lit  # the maps that both make
@@ -462,8 +431,7 @@ def test_a_stage_is_lit_everywhere(see):
     assert {"FIGURE", "BUTTON", "DIV"} <= set(lit)
 
 
-def test_a_third_api_stands_there_with_its_lines_and_its_time(see):
-    tab = see()
+def test_a_third_api_stands_there_with_its_lines_and_its_time(tab):
     tab.locator("#more").click()
     assert tab.locator("#more").is_disabled()
     tab.locator(".panes select").nth(2).select_option("fused")
@@ -474,16 +442,14 @@ SHARES = """all => all.map(bar => [...bar.children].map(part => part.className))
 
 
 @in_each_browser
-def test_the_first_heat_is_of_the_calls_of_one_scale(see):
-    tab = see()
+def test_the_first_heat_is_of_the_calls_of_one_scale(tab):
     tab.locator("#start").click()
     tab.locator("#racing[data-state=between]").wait_for()
     for name, time in (("fused", "20 µs"), ("keras", "2nd heat")):
         assert tab.locator(f"#racing .lanes li[data-name={name}] .time").inner_text() == time
 
 
-def test_bars_on_the_fixed_axis_are_as_long_as_their_calls(see):
-    tab = see()
+def test_bars_on_the_fixed_axis_are_as_long_as_their_calls(tab):
     lanes = tab.locator("#racing .lanes li[data-name]")
     lengths = """all => Object.fromEntries(all.map(lane =>
         [lane.dataset.name, parseFloat(lane.querySelector(".bar").style.inlineSize)]))"""
@@ -497,8 +463,7 @@ def test_bars_on_the_fixed_axis_are_as_long_as_their_calls(see):
 
 
 @in_each_browser
-def test_a_call_that_leaves_the_axis_says_how_many_times_longer_it_takes(see):
-    tab = see()
+def test_a_call_that_leaves_the_axis_says_how_many_times_longer_it_takes(tab):
     tab.locator("#finish").click()
     tab.locator("#racing[data-state=over]").wait_for()
     times = int(tab.locator(".factor").inner_text().split()[0].replace(",", ""))
@@ -507,8 +472,7 @@ def test_a_call_that_leaves_the_axis_says_how_many_times_longer_it_takes(see):
     assert parts[:3] == ["preparing", "handing-over", "mathematics"]
 
 
-def test_a_lane_without_parts_says_so(see):
-    tab = see()
+def test_a_lane_without_parts_says_so(tab):
     tab.locator("#racing .lanes li[data-name='this browser']").wait_for(state="attached")
     tab.locator("#finish").click()
     lane = tab.locator("#racing .lanes li[data-name='this browser']")
@@ -517,13 +481,11 @@ def test_a_lane_without_parts_says_so(see):
 
 
 @in_each_browser
-def test_the_students_own_browser_is_a_lane(see):
-    tab = see()
+def test_the_students_own_browser_is_a_lane(tab):
     tab.locator("#racing .lanes li[data-name='this browser'] .bar").wait_for(state="attached")
 
 
-def test_a_race_of_nobody_shows_nothing(see):
-    tab = see()
+def test_a_race_of_nobody_shows_nothing(tab):
     tab.locator("#racing .lanes li[data-name='this browser']").wait_for(state="attached")
     tab.locator("#racing details summary").click()
     for box in tab.locator("#racing .picker input").all():
@@ -538,8 +500,7 @@ def guessed(tab):
     return rows.evaluate_all("all => all.map(one => one.dataset.name)")
 
 
-def test_guesses_are_counted_and_then_answered(see):
-    tab = see()
+def test_guesses_are_counted_and_then_answered(tab):
     order = tab.locator("#guess-time li")
     for _ in range(len(NAMES)):  # by buttons, as a keyboard does it: the slowest to the top
         for n in range(len(NAMES) - 1):
@@ -562,8 +523,7 @@ def way_to_the_top(tab):
 
 
 @in_each_browser
-def test_a_guess_is_dragged_with_the_mouse(see):
-    tab = see()
+def test_a_guess_is_dragged_with_the_mouse(tab):
     before = guessed(tab)
     grip, half, top = way_to_the_top(tab)
     tab.mouse.move(*grip)

@@ -6,7 +6,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
-from browsers import DESK, LATE_MS, PHONE, draw_line, in_each_browser
+from browsers import CORNER, DESK, LATE_MS, PHONE, draw_line, end_of, in_each_browser
 from lenet_bench.results import Batch
 from lenet_bench.show.classroom import classroom_page, classroom_site
 from lenet_bench.weights import read_weights
@@ -43,22 +43,24 @@ def page(tmp_path_factory):
 
 
 @in_each_browser
-def test_a_sample_is_answered_when_the_page_opens(see):
-    tab = see()
+def test_a_sample_is_answered_when_the_page_opens(tab):
     assert tab.locator("#answer").get_attribute("data-digit") == "3"
     assert "sample" in tab.locator("#hint").inner_text()
 
 
-def test_the_first_stroke_takes_the_sample_away(see):
-    tab = see()
+def draw_one(tab):
+    """A digit that is answered."""
     draw_line(tab, [(0.5, 0.15), (0.5, 0.85)])
     tab.locator("#answer[data-digit='1']").wait_for()
+
+
+def test_the_first_stroke_takes_the_sample_away(tab):
+    draw_one(tab)
     tab.locator("#undo").click()
     tab.locator("#answer:not([data-digit])").wait_for(state="attached")
 
 
-def test_the_first_screen_says_in_figures_what_it_is_about_and_names_it_after_the_guess(see):
-    tab = see()
+def test_the_first_screen_says_in_figures_what_it_is_about_and_names_it_after_the_guess(tab):
     said = tab.locator(".headline").inner_text()
     assert "one API takes 20 µs and another 12.6 ms: 630 times as long" in said
     assert "Keras" not in said
@@ -66,11 +68,9 @@ def test_the_first_screen_says_in_figures_what_it_is_about_and_names_it_after_th
     assert "our own C++ kernels and Keras predict" in tab.locator(".headline").inner_text()
 
 
-def test_the_first_screen_has_all_from_the_drawing_to_the_lesson(see):
-    tab = see()
+def test_the_first_screen_has_all_from_the_drawing_to_the_lesson(tab):
     for part in ("#draw", "#legend", "#layers", "#outputs", "#answer", "#teach"):
-        box = tab.locator(part).bounding_box()
-        assert box["y"] + box["height"] <= DESK["height"], part
+        assert end_of(tab.locator(part)) <= DESK["height"], part
 
 
 def times(tab):
@@ -78,8 +78,7 @@ def times(tab):
 
 
 @in_each_browser
-def test_many_images_cost_less_in_large_calls(see):
-    tab = see()
+def test_many_images_cost_less_in_large_calls(tab):
     assert times(tab)["keras"].startswith("12.6 ms · 630")
     tab.locator("#by-images button", has_text="512").click()
     assert times(tab)["keras"].startswith("34.6 µs")  # 12,590 / 512 + 10
@@ -87,22 +86,19 @@ def test_many_images_cost_less_in_large_calls(see):
     assert "take 34.6 ms with Keras predict, and one at a time 12.6 s" in told
 
 
-def test_between_measured_sizes_the_page_says_about(see):
-    tab = see()
+def test_between_measured_sizes_the_page_says_about(tab):
     tab.locator("#images").fill("111")  # of 300, on the way to 512: 10 images
     assert tab.locator("#by-images").get_attribute("data-images") == "10"
     assert times(tab)["keras"].startswith("1.27 ms")  # 12,590 / 10 + 10
     assert "about" in tab.locator("#by-images .outcome").inner_text()
 
 
-def test_the_slider_ends_with_the_largest_call_that_was_measured(see):
-    tab = see()
+def test_the_slider_ends_with_the_largest_call_that_was_measured(tab):
     tab.locator("#images").press("End")
     assert tab.locator("#by-images").get_attribute("data-images") == "512"
 
 
-def test_each_line_of_the_chart_has_its_name(see):
-    tab = see()
+def test_each_line_of_the_chart_has_its_name(tab):
     said = tab.locator("#by-images .chart .label").all_text_contents()
     assert sorted(said) == sorted(tab.locator("#by-images th").all_inner_texts())
 
@@ -113,8 +109,7 @@ def test_a_result_without_throughput_says_so(visit, tmp_path):
     tab.get_by_text("This result has no throughput").wait_for()
 
 
-def test_with_a_larger_network_an_api_costs_less(see):
-    tab = see()
+def test_with_a_larger_network_an_api_costs_less(tab):
     keras = tab.locator("#by-network li", has_text="Keras").locator(".time")
     first = keras.inner_text()
     tab.locator("#sizes").press("End")
@@ -123,8 +118,8 @@ def test_with_a_larger_network_an_api_costs_less(see):
     assert ratios[0] > 1.5 * ratios[1]
 
 
-def test_a_card_says_who_calls_whom(see):
-    card = see().locator(".cards li", has_text="Keras predict (Python)")
+def test_a_card_says_who_calls_whom(tab):
+    card = tab.locator(".cards li", has_text="Keras predict (Python)")
     assert "calls TensorFlow, which calls TensorFlow's kernels" in card.inner_text()
 
 
@@ -143,23 +138,20 @@ def steps(tab, button="#teach"):
         tab.locator("#forward").click()
 
 
-def test_no_type_of_the_lesson_is_below_20_pixels(see):
-    tab = see()
+def test_no_type_of_the_lesson_is_below_20_pixels(tab):
     assert [(step, found) for step in steps(tab) if (found := tab.evaluate(SMALL))] == []
 
 
 @pytest.mark.parametrize("traced", ["#outputs button >> nth=3", "#layer-pool1"])
-def test_no_type_of_a_trace_in_the_lesson_is_below_20_pixels(see, traced):
-    tab = see()
+def test_no_type_of_a_trace_in_the_lesson_is_below_20_pixels(tab, traced):
     tab.locator("#teach").click()
-    tab.locator(traced).click(position={"x": 10, "y": 10})
+    tab.locator(traced).click(position=CORNER)
     assert tab.locator("#origin").is_visible()
     assert tab.evaluate(SMALL) == []
 
 
 @in_each_browser
-def test_a_step_shows_one_section_and_hides_its_answer(see):
-    tab = see()
+def test_a_step_shows_one_section_and_hides_its_answer(tab):
     seen = []
     for step in steps(tab):
         assert tab.locator("main > section:visible").count() == 1, step
@@ -180,9 +172,8 @@ def test_a_trace_in_the_lesson_is_on_the_screen_beside_the_maps(see, viewport):
     tab.locator("#outputs button").nth(3).click()
     for _ in range(3):  # from layer to layer back
         for part in ("#origin h3", "#origin .strongest li >> nth=0"):
-            box = tab.locator(part).bounding_box()
-            assert box["y"] >= 0, part
-            assert box["y"] + box["height"] <= viewport["height"], part
+            assert tab.locator(part).bounding_box()["y"] >= 0, part
+            assert end_of(tab.locator(part)) <= viewport["height"], part
         if tab.locator("#map-pool1 .own").count():
             break
         tab.locator("#origin .strongest button").first.click()
@@ -191,13 +182,12 @@ def test_a_trace_in_the_lesson_is_on_the_screen_beside_the_maps(see, viewport):
     assert tab.locator("#origin").is_hidden()
 
 
-def test_a_clicker_goes_on_after_a_map_was_clicked(see):
-    tab = see()
+def test_a_clicker_goes_on_after_a_map_was_clicked(tab):
     tab.goto(tab.url + "#step=2")
     tab.reload()
     tab.locator("html[data-step=follow]").wait_for()
     for shut in ("#close", None):
-        tab.locator("#layer-pool1").click(position={"x": 10, "y": 10})
+        tab.locator("#layer-pool1").click(position=CORNER)
         if shut:
             tab.locator(shut).click()
         else:
@@ -218,10 +208,8 @@ def test_of_a_result_without_keras_nothing_is_said_of_its_calls(visit, tmp_path)
     assert "Guess first, then measure" in tab.locator("#found").inner_text()
 
 
-def test_a_reload_stays_in_its_step_and_with_its_drawing(see):
-    tab = see()
-    draw_line(tab, [(0.5, 0.15), (0.5, 0.85)])
-    tab.locator("#answer[data-digit='1']").wait_for()
+def test_a_reload_stays_in_its_step_and_with_its_drawing(tab):
+    draw_one(tab)
     tab.locator("#teach-short").click()
     for key in ("PageDown", "PageDown", "PageUp", "PageDown"):
         tab.keyboard.press(key)
@@ -231,10 +219,8 @@ def test_a_reload_stays_in_its_step_and_with_its_drawing(see):
     tab.locator("#answer[data-digit='1']").wait_for(state="attached")
 
 
-def test_an_anchor_and_a_link_to_a_step_keep_the_drawing(see):
-    tab = see()
-    draw_line(tab, [(0.5, 0.15), (0.5, 0.85)])
-    tab.locator("#answer[data-digit='1']").wait_for()
+def test_an_anchor_and_a_link_to_a_step_keep_the_drawing(tab):
+    draw_one(tab)
     tab.wait_for_url(re.compile("drawing="))
     tab.locator("nav a[href='#race']").first.click()
     tab.wait_for_url(re.compile("drawing="))
@@ -243,8 +229,7 @@ def test_an_anchor_and_a_link_to_a_step_keep_the_drawing(see):
     tab.wait_for_url(re.compile("drawing="))
 
 
-def test_a_step_whose_time_is_up_can_still_be_paused(see):
-    tab = see()
+def test_a_step_whose_time_is_up_can_still_be_paused(tab):
     tab.clock.install()
     tab.locator("#teach").click()
     place = tab.locator("#timer").bounding_box()
@@ -256,16 +241,14 @@ def test_a_step_whose_time_is_up_can_still_be_paused(see):
     assert tab.locator("#timer").inner_text().startswith("Start")
 
 
-def test_an_address_that_keeps_nonsense_opens_the_page(see):
-    tab = see()
+def test_an_address_that_keeps_nonsense_opens_the_page(tab):
     tab.goto(tab.url + "#step=x&drawing=%00p&code=none&minutes=-1")
     tab.reload()
     tab.locator("#answer[data-digit='3']").wait_for()
     assert tab.locator("#headline").is_visible()
 
 
-def test_the_code_that_is_compared_is_kept_in_the_address(see):
-    tab = see()
+def test_the_code_that_is_compared_is_kept_in_the_address(tab):
     tab.locator(".panes select").first.select_option("onednn")
     tab.reload()
     tab.wait_for_selector("html[data-ready]")
@@ -274,8 +257,7 @@ def test_the_code_that_is_compared_is_kept_in_the_address(see):
 
 
 @in_each_browser
-def test_a_call_is_opened_after_a_guess_and_read_by_keys(see):
-    tab = see()
+def test_a_call_is_opened_after_a_guess_and_read_by_keys(tab):
     assert tab.locator(".timeline").is_hidden()
     tab.locator("#open-call").click()
     assert "You guessed 50 %" in tab.locator("#opened .outcome").inner_text()
@@ -292,12 +274,10 @@ def test_a_call_is_opened_after_a_guess_and_read_by_keys(see):
     assert about.inner_text().startswith("conv1: ")
     tab.locator("#open-fast").click()
     assert "100 % of the call" in about.inner_text()
-    box = about.bounding_box()
-    assert box["y"] + box["height"] <= DESK["height"]
+    assert end_of(about) <= DESK["height"]
 
 
-def test_a_span_of_ours_shows_its_line_of_code(see):
-    tab = see()
+def test_a_span_of_ours_shows_its_line_of_code(tab):
     tab.locator("#open-call").click()
     line = tab.locator(".timeline")
     line.focus()
@@ -346,31 +326,26 @@ def test_the_address_of_the_class_is_shown(visit, tmp_path):
     assert "https://school.example/x" in tab.locator("#address").inner_text()
 
 
-def test_the_last_output_stays_on_the_screen_below_an_answer(see):
-    tab = see()
+def test_the_last_output_stays_on_the_screen_below_an_answer(tab):
     tab.locator("#teach").click()
     tab.locator("#forward").click()
     tab.locator("#reveal").click()
-    box = tab.locator("#outputs button").last.bounding_box()
-    assert box["y"] + box["height"] <= DESK["height"]
+    assert end_of(tab.locator("#outputs button").last) <= DESK["height"]
 
 
 @pytest.mark.parametrize(("button", "minutes"), [("#teach", 60), ("#teach-short", 45)])
-def test_a_lesson_has_some_minutes_to_spare(see, button, minutes):
-    tab = see()
+def test_a_lesson_has_some_minutes_to_spare(tab, button, minutes):
     clocks = [tab.locator("#timer").inner_text().split()[-1] for _ in steps(tab, button)]
     assert 0.8 * minutes < sum(int(clock.split(":")[0]) for clock in clocks) < minutes
 
 
-def test_the_clock_of_a_step_runs(see):
-    tab = see()
+def test_the_clock_of_a_step_runs(tab):
     tab.locator("#teach").click()
     tab.locator("#timer").click()
     tab.locator("#timer", has_text="Pause 4:").wait_for()
 
 
-def test_times_with_lines_are_hidden_until_they_are_guessed(see):
-    tab = see()
+def test_times_with_lines_are_hidden_until_they_are_guessed(tab):
     for step in steps(tab):
         if step == "guess":
             before = tab.locator(".cost").first.evaluate("one => getComputedStyle(one).visibility")
@@ -382,16 +357,14 @@ def test_times_with_lines_are_hidden_until_they_are_guessed(see):
     assert tab.locator(".cost").first.is_visible()
 
 
-def test_the_lesson_is_left_for_the_whole_page(see):
-    tab = see()
+def test_the_lesson_is_left_for_the_whole_page(tab):
     tab.locator("#teach").click()
     tab.locator("#leave").click()
     assert tab.locator("#headline").is_visible()
     assert tab.locator("main > section:visible").count() > 5
 
 
-def test_a_worksheet_is_printed_alone(see):
-    tab = see()
+def test_a_worksheet_is_printed_alone(tab):
     tab.evaluate("() => { print = () => {}; }")
     tab.locator("#print").click()
     tab.emulate_media(media="print")
@@ -404,16 +377,10 @@ def test_a_worksheet_is_printed_alone(see):
     assert paper.count(b"/Type /Page\n") == 1
 
 
-def test_the_page_says_how_often_the_network_is_wrong(see):
+def test_the_images_that_the_network_reads_wrongly_are_counted_and_drawn_with_their_notice(tab):
     kept = read_weights().metadata
     wrong = int(kept["test_images"]) - int(kept["test_correct"])
-    said = see().locator("#learned").inner_text()
+    said = tab.locator("#learned").inner_text()
     assert f"Of 10,000 test images it reads {wrong} wrongly" in said
-
-
-def test_the_wrong_images_are_drawn_with_their_notice(see):
-    tab = see()
-    kept = read_weights().metadata
-    wrong = int(kept["test_images"]) - int(kept["test_correct"])
     assert tab.locator(".wrong li canvas").count() == wrong
-    assert "CC BY-SA 3.0" in tab.locator("#learned").inner_text()
+    assert "CC BY-SA 3.0" in said

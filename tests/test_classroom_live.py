@@ -7,7 +7,7 @@ from pathlib import Path
 
 import lenet_bench
 import pytest
-from browsers import LATE_MS, draw_line
+from browsers import CORNER, LATE_MS, draw_line
 from classroom import FOLDER
 from lenet_bench.classroom import engines
 from lenet_bench.network import PARAMETERS
@@ -153,7 +153,7 @@ def test_what_is_drawn_on_the_whole_page_is_answered_by_every_backend(visit, tmp
         names = lanes.evaluate_all("all => all.map(one => one.dataset.name)")
         assert sorted(names) == sorted([*BACKENDS, "this browser"])
         assert tab.locator(".unchanged").is_hidden()
-        tab.locator("#layer-pool1").click(position={"x": 10, "y": 10})
+        tab.locator("#layer-pool1").click(position=CORNER)
         tab.locator("#origin .switch").click()
         assert tab.locator(".unchanged").is_visible()
         tab.close()

@@ -1,7 +1,7 @@
 """The report's page in a real Chromium: on a desk, a phone, in the dark, on paper, by keyboard."""
 
 import pytest
-from browsers import DESK, PHONE, violations
+from browsers import DESK, PHONE, end_of, violations
 from lenet_bench.registry import precision
 from lenet_bench.results.model import Callers, Other
 from lenet_bench.show.page import gather, page
@@ -125,8 +125,7 @@ def test_every_figure_is_drawn_in_its_room(see, name, viewport):
 def test_the_message_is_above_the_fold(see):
     tab = see("small")
     for part in ("h1", "#hero svg"):
-        box = tab.locator(part).bounding_box()
-        assert box["y"] + box["height"] <= DESK["height"], part
+        assert end_of(tab.locator(part)) <= DESK["height"], part
 
 
 def test_what_a_result_says_never_runs(see):
