@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lenet_bench import cli
 from lenet_bench.network import PARAMETERS
 from lenet_bench.weights import write_weights
 from patterns import write_part, write_patterns
@@ -95,6 +96,17 @@ def run():
         command = [sys.executable, "-m", "lenet_bench", *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, timeout=900, **options)
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run_command
+
+
+@pytest.fixture
+def run_here(capsys):
+    """The same in this process, where a test may have put something in another's place."""
+
+    def run_command(*arguments):
+        code = cli.run(list(map(str, arguments)))
+        return Done(code, *capsys.readouterr())
 
     return run_command
 

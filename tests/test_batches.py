@@ -1,12 +1,10 @@
 """Throughput by batch, and calls with cold caches."""
 
-import json
 from statistics import median
 
 import pytest
 import scratch_backends as scratch
 from lenet_bench import CompareOptions, compare
-from lenet_bench.cli import run as run_here
 from lenet_bench.measure.options import COLD_MB
 from lenet_bench.results import digest, read_result
 
@@ -52,26 +50,25 @@ def test_a_backend_that_fails_batches_loses_only_them(batches):
 
 
 @pytest.fixture
-def command(tmp_path):
-    """`command("numpy", ...)`: a round of these, and the exit code."""
-    rest = ["--rounds", "1", "-o", str(tmp_path / "r.jsonl")]
-    return lambda *words: run_here(["compare", *words, *rest])
+def command(run_here, tmp_path):
+    """`command("numpy", ...)`: a round of these."""
+    rest = ("--rounds", "1", "-o", tmp_path / "r.jsonl")
+    return lambda *words: run_here("compare", *words, *rest)
 
 
-def test_throughput_in_less_than_float32_is_printed_below_all_others(command, capsys):
+def test_throughput_in_less_than_float32_is_printed_below_all_others(command):
     words = ("fused:int16", "fused", "reference", "--batch", "64,1")
-    assert command(*words) == 0
-    _, _, table = capsys.readouterr().out.partition("best images/s")
+    _, _, table = command(*words).output.partition("best images/s")
     named = [line.split()[:2] for line in table.splitlines()[1:4]]
     assert named == [["fused", "float32"], ["reference", "float32"], ["fused:int16", "int16"]]
-    assert command(*words, "--json") == 0
-    rows = json.loads(capsys.readouterr().out)["backends"]
+    rows = command(*words, "--json").answer["backends"]
     assert [list(row["images_per_s"]) for row in rows] == [["1", "64"]] * 3
 
 
-def test_a_run_with_cold_caches_says_so(command, tmp_path, capsys):
-    assert command("numpy", "--cold") == 0
-    assert f"a pass over {COLD_MB} MB" in capsys.readouterr().out
+def test_a_run_with_cold_caches_says_so(command, tmp_path):
+    done = command("numpy", "--cold")
+    assert done.code == 0
+    assert f"a pass over {COLD_MB} MB" in done.output
     result = read_result(tmp_path / "r.jsonl")
     assert digest(result)["cold_mb"] == COLD_MB
     (block,) = result.backends[0].blocks

@@ -11,7 +11,6 @@ import psutil
 import pytest
 from lenet_bench import CompareOptions, load
 from lenet_bench.between import Between
-from lenet_bench.cli import run as run_here
 from lenet_bench.cli.compare import compare
 from lenet_bench.measure import calls
 from lenet_bench.measure.busy import at_work
@@ -74,11 +73,10 @@ def test_an_api_is_kept_warm_until_its_turn(monkeypatch):
     assert clock.now == 21 * MS, "the last of them is not cut short"
 
 
-def test_every_paced_call_counts_beside_a_busy_process(command, capsys):
-    path = command(
+def test_every_paced_call_counts_beside_a_busy_process(command):
+    printed, path = command(
         "numpy", "--interval", "2", "--keep-warm", "1", "--beside", "1", "--threads", "default"
     )
-    printed = capsys.readouterr().out
     said = "2 ms apart, called for 1 ms before; the API's default threads beside 1 busy program"
     assert said in " ".join(printed.split())
     assert "over 2 ms" in printed
@@ -106,20 +104,24 @@ def test_a_default_run_has_a_p99_where_a_quarter_of_its_calls_does_not_count(int
 
 
 @pytest.fixture
-def command(tmp_path):
+def command(run_here, tmp_path):
+    """What a round of these prints, and its file."""
+
     def run(*words):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
-        rest = ("--rounds", "1", "-o", str(path))
-        assert run_here(["compare", *words, *rest]) == 0
-        return path
+        done = run_here("compare", *words, "--rounds", "1", "-o", path)
+        assert done.code == 0
+        return done.output, path
 
     return run
 
 
 def test_cores_are_chosen_apart_from_threads(command):
     every = str(usable_cores())
-    assert len(read_result(command("fused", "--cores", every)).rules.worker_cores) == int(every)
-    pinned = read_result(command("fused", "--cores", "1", "--threads", "default")).rules
+    _, path = command("fused", "--cores", every)
+    assert len(read_result(path).rules.worker_cores) == int(every)
+    _, path = command("fused", "--cores", "1", "--threads", "default")
+    pinned = read_result(path).rules
     assert (len(pinned.worker_cores), pinned.threads) == (1, 0)
 
 
@@ -226,16 +228,15 @@ def test_a_deadline_of_ones_own_is_in_every_form():
     assert (line["deadline_s"], line["over_deadline"]) == ("0.0005", "0.0")
 
 
-def test_a_file_keeps_its_deadline(command, capsys):
-    path = command("numpy", "--interval", "2", "--deadline", "0.25ms")
+def test_a_file_keeps_its_deadline(command, run_here):
+    _, path = command("numpy", "--interval", "2", "--deadline", "0.25ms")
     assert read_result(path).rules.deadline_s == 0.00025
-    capsys.readouterr()
-    assert run_here(["report", str(path)]) == 0
-    assert "over 0.25 ms" in capsys.readouterr().out
-    again = ["compare", "--interval", "2", "--rounds", "1", "-o", str(path)]
-    assert run_here(again) == 0
-    assert run_here([*again, "--deadline", "3"]) == 1
-    assert "other settings (deadline, s: 0.00025, now 0.003)" in capsys.readouterr().err
+    assert "over 0.25 ms" in run_here("report", path).output
+    again = ("compare", "--interval", "2", "--rounds", "1", "-o", path)
+    assert run_here(*again).code == 0
+    other = run_here(*again, "--deadline", "3")
+    assert other.code == 1
+    assert "other settings (deadline, s: 0.00025, now 0.003)" in other.errors
 
 
 def test_a_file_from_before_there_were_deadlines_can_be_read(tmp_path):

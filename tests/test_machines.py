@@ -1,6 +1,5 @@
 """Many results together: a row a machine, in a terminal, as JSON and on a page."""
 
-import json
 import re
 from dataclasses import replace as changed
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 import pytest
 from browsers import PHONE
 from lenet_bench import units
-from lenet_bench.cli import run as command
 from lenet_bench.questions.machines import measured_machines
 from lenet_bench.questions.share import given
 from lenet_bench.results import read_result
@@ -45,17 +43,6 @@ def folder(tmp_path, shared):
     return tmp_path
 
 
-@pytest.fixture
-def shown(capsys):
-    """`shown("machines", ...)`: exit code, answers, and what was said beside them."""
-
-    def show(*words):
-        code = command(list(map(str, words)))
-        return code, *capsys.readouterr()
-
-    return show
-
-
 def test_the_medians_are_those_of_the_results(folder):
     for path in (COMMITTED[0], folder / "a.jsonl"):
         (one,), refused = measured_machines([path])
@@ -69,37 +56,37 @@ def test_the_medians_are_those_of_the_results(folder):
         }
 
 
-def test_the_table_has_a_row_a_machine(folder, shown, monkeypatch):
+def test_the_table_has_a_row_a_machine(folder, run_here, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    code, answers, _ = shown("machines", folder)
-    assert code == 0
-    lines = {line[:9]: line for line in answers.splitlines()}
+    done = run_here("machines", folder)
+    assert done.code == 0
+    lines = {line[:9]: line for line in done.output.splitlines()}
     assert "20.0 µs" in lines["Fast 1000"]
     assert "80.0 µs" in lines["Slow 10  "]
     assert "fused" in lines["machine  "]
-    two = shown("machines", folder, "-b", "fused", "-b", "keras")[1]
+    two = run_here("machines", folder, "-b", "fused", "-b", "keras").output
     assert re.search(r"Fast 1000 +20\.0 µs +180 µs", two)
 
 
-def test_two_results_of_one_machine_are_one_machine(shown, tmp_path):
+def test_two_results_of_one_machine_are_one_machine(run_here, tmp_path):
     for name, made in (("old", machine_log("Fast 1000")), ("new", machine_log("Fast 1000", 2))):
         write_log(tmp_path / name, made)
     old, new, other = (tmp_path / name for name in ("old", "new", "other"))
-    assert "\n1 machine; median" in shown("machines", old)[1]
-    both = shown("machines", old, new)[1]
+    assert "\n1 machine; median" in run_here("machines", old).output
+    both = run_here("machines", old, new).output
     assert "\n2 results of 1 machine, where equal ones" in both
     for path in (old, new):  # a narrow table leaves out other columns first
         assert re.search(rf"^Fast 1000 .*/{path.name}$", both, re.MULTILINE)
     write_log(other, machine_log("Slow 10"))
-    assert "\n2 machines; median" in shown("machines", old, other)[1]
+    assert "\n2 machines; median" in run_here("machines", old, other).output
 
 
-def test_a_file_that_cannot_be_read_costs_its_own_row(folder, shown):
+def test_a_file_that_cannot_be_read_costs_its_own_row(folder, run_here):
     (folder / "broken.jsonl").write_text("{}")
-    code, answers, beside = shown("machines", folder, "--json")
-    assert code == 1
-    assert "broken.jsonl" in beside
-    found = json.loads(answers)
+    done = run_here("machines", folder, "--json")
+    assert done.code == 1
+    assert "broken.jsonl" in done.errors
+    found = done.answer
     assert [re.sub(".*/", "", one)[:12] for one in found["refused"]] == ["broken.jsonl"]
     assert len(found["machines"]) == 3
     fast = next(one for one in found["machines"] if one["processor"] == "Fast 1000")
@@ -109,21 +96,21 @@ def test_a_file_that_cannot_be_read_costs_its_own_row(folder, shown):
     }
 
 
-def test_what_cannot_be_shown_is_said(folder, shown):
-    code, _, beside = shown("machines", folder / "no-such-folder")
-    assert code == 1
-    assert "No such file" in beside
+def test_what_cannot_be_shown_is_said(folder, run_here):
+    done = run_here("machines", folder / "no-such-folder")
+    assert done.code == 1
+    assert "No such file" in done.errors
 
 
-def test_a_checkouts_results_are_found_by_themselves(shown, monkeypatch, tmp_path):
+def test_a_checkouts_results_are_found_by_themselves(run_here, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    code, _, beside = shown("machines")
-    assert code == 1
-    assert "no results" in beside
+    done = run_here("machines")
+    assert done.code == 1
+    assert "no results" in done.errors
     monkeypatch.chdir(ROOT)
-    code, answers, _ = shown("machines", "--json")
-    assert code == 0
-    assert len(json.loads(answers)["machines"]) >= len(COMMITTED)
+    done = run_here("machines", "--json")
+    assert done.code == 0
+    assert len(done.answer["machines"]) >= len(COMMITTED)
 
 
 def test_of_a_backend_its_fastest_variant_stands():

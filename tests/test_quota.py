@@ -3,7 +3,6 @@
 import subprocess
 
 import pytest
-from lenet_bench.cli import run as run_here
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.measure import quota
 from lenet_bench.results import digest, read_result
@@ -24,12 +23,12 @@ def groups():
 
 
 @pytest.mark.usefixtures("groups")
-def test_a_process_is_stopped_when_it_has_used_up_its_share(file, capsys):
+def test_a_process_is_stopped_when_it_has_used_up_its_share(file, run_here):
     words = ("compare", "numpy", "--threads", "default", "--quota", "0.1", "--rounds", "1")
-    assert run_here([*words, "-o", str(file)]) == 0
-    said = capsys.readouterr().out
-    assert "with a quota of 0.1 cores" in said
-    assert "stopped" in said
+    done = run_here(*words, "-o", file)
+    assert done.code == 0
+    assert "with a quota of 0.1 cores" in done.output
+    assert "stopped" in done.output
     result = read_result(file)
     (row,) = digest(result)["backends"]
     assert row["throttled_share"] > 0
@@ -41,12 +40,12 @@ def test_a_process_is_stopped_when_it_has_used_up_its_share(file, capsys):
     assert [one for folder in parents for one in folder.glob("lenet-bench-*")] == []
 
 
-def test_where_no_group_can_be_made_the_command_says_so(file, capsys, monkeypatch):
+def test_where_no_group_can_be_made_the_command_says_so(file, run_here, monkeypatch):
     monkeypatch.setattr(quota, "_parents", lambda: iter(()))
-    assert run_here(["compare", "numpy", "--quota", "1.5", "-o", str(file)]) != 0
-    said = capsys.readouterr()
-    assert "--quota needs a control group" in said.err
-    assert said.out == ""
+    done = run_here("compare", "numpy", "--quota", "1.5", "-o", file)
+    assert done.code != 0
+    assert "--quota needs a control group" in done.errors
+    assert done.output == ""
     assert not file.exists()
 
 

@@ -5,7 +5,6 @@ import os
 import re
 
 import pytest
-from lenet_bench.cli import run as command
 from lenet_bench.questions.share import MOST_BYTES
 from sample_results import with_checksums
 
@@ -82,12 +81,13 @@ STRANGE = {what: (in_lines(old, new), said) for what, (old, new, said) in HOSTIL
 
 
 @pytest.mark.parametrize("what", STRANGE)
-def test_what_a_stranger_sends_is_refused_in_a_sentence(shared_file, capsys, what):
+def test_what_a_stranger_sends_is_refused_in_a_sentence(shared_file, run_here, what):
     change, said = STRANGE[what]
     change(shared_file)
     renamed = shared_file.with_name("other.jsonl.gz")
-    assert command(["share", "--check", str(renamed if renamed.exists() else shared_file)]) == 1
-    complaint = capsys.readouterr().err.partition("\n")[0]
+    done = run_here("share", "--check", renamed if renamed.exists() else shared_file)
+    assert done.code == 1
+    complaint = done.errors.partition("\n")[0]
     assert said in complaint
     assert "bug" not in complaint
     assert len(complaint) < 700

@@ -8,7 +8,6 @@ from dataclasses import replace
 import lenet_bench
 import numpy as np
 import pytest
-from lenet_bench import cli
 from lenet_bench.errors import Unavailable
 from lenet_bench.mnist import read_mnist
 from lenet_bench.questions.verify import (
@@ -62,7 +61,7 @@ def test_a_folder_to_write_is_one_sentence(refused, tmp_path):
     assert "directory" in refused("verify", "--data", tmp_path, "-o", tmp_path)
 
 
-def test_ctrl_c_leaves_what_was_verified(small_mnist, tmp_path, monkeypatch, capsys):
+def test_ctrl_c_leaves_what_was_verified(small_mnist, tmp_path, monkeypatch, run_here):
     """As if it came while the second backend was loaded."""
 
     def open_backend(name, *_):
@@ -72,13 +71,12 @@ def test_ctrl_c_leaves_what_was_verified(small_mnist, tmp_path, monkeypatch, cap
 
     monkeypatch.setattr("lenet_bench.questions.verify._open", open_backend)
     output, backends = tmp_path / "verify.json", ("-b", "fused", "-b", "onednn")
-    given = ("--data", small_mnist, "-o", output, *backends)
-    assert cli.run(["verify", *map(str, given)]) == 130
+    done = run_here("verify", "--data", small_mnist, "-o", output, *backends)
+    assert done.code == 130
     (kept,) = json.loads(output.read_text())["backends"]
     assert kept["backend"] == "fused"
-    printed = capsys.readouterr()
-    assert "\n  fused " in printed.out
-    assert "after 1 of 2" in printed.err
+    assert "\n  fused " in done.output
+    assert "after 1 of 2" in done.errors
 
 
 def test_another_digit_by_more_than_the_tolerance_is_not_passed():
