@@ -15,7 +15,7 @@ from conftest import environment
 from lenet_bench.classroom import Live
 from lenet_bench.classroom.engines import Engines
 from lenet_bench.classroom.server import Lesson
-from processes import wait_for
+from processes import under_way, wait_for
 
 TIMEOUT_S = 180
 
@@ -85,13 +85,7 @@ class Served:
 @contextmanager
 def served(*command, **variables):
     """A lesson by this command; it has ended in the end."""
-    process = subprocess.Popen(
-        [sys.executable, *map(str, command)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(**variables),
-    )
+    process = under_way(sys.executable, *command, env=environment(**variables))
     try:
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:"), process.stderr.read()

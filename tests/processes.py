@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from typing import Any
 
 import psutil
 import pytest
@@ -22,6 +23,12 @@ def ran(*command, code=0, **options):
 def python(text, *arguments, **options):
     """The same of a program in Python."""
     return ran(sys.executable, "-c", text, *arguments, **options)
+
+
+def under_way(*command, **options) -> Any:
+    """A program that runs; what it prints is text."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(list(map(str, command)), **{**pipes, **options})
 
 
 def alive(pid):

@@ -1,8 +1,6 @@
 """Several callers at once."""
 
-import json
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +8,6 @@ import pytest
 import scratch_backends as scratch
 from conftest import environment
 from lenet_bench import CompareOptions, compare
-from lenet_bench.cli import run as run_here
 from lenet_bench.measure.block import calls_per_s
 from lenet_bench.measure.messages import CallersTimed
 from lenet_bench.results import as_result, digest, read_log, read_result
@@ -18,7 +15,7 @@ from lenet_bench.results.thin import thinned
 from lenet_bench.show.callers import callers as by_way
 from lenet_bench.show.figures.records import as_run
 from lenet_bench.show.page import page
-from processes import wait_for
+from processes import under_way, wait_for
 
 NUMBERS = (1, 2, 4)
 
@@ -100,8 +97,7 @@ def test_ctrl_c_does_not_wait_for_callers_that_hang(tmp_path):
     )
     waits = tmp_path / "waits"
     settings = environment(LENET_BENCH_TEST_WAITS=str(waits), PYTHONPATH=str(Path(__file__).parent))
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=settings, text=True) as process:
+    with under_way(sys.executable, "-c", program, env=settings) as process:
         wait_for(waits.exists)
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=180)[0] == "interrupted\n"
@@ -112,16 +108,16 @@ def test_what_is_shared_gives_the_same_figures(file, result):
     assert digest(shared)["backends"] == digest(result)["backends"]
 
 
-def test_calls_a_second_are_printed_by_callers(tmp_path, capsys):
-    words = ["compare", "numpy", "fused", "--callers", "2", "--rounds", "1"]
-    assert run_here([*words, "-o", str(tmp_path / "r.jsonl")]) == 0
-    _, _, table = capsys.readouterr().out.partition("of several callers")
+def test_calls_a_second_are_printed_by_callers(run_here, tmp_path):
+    words = ("compare", "numpy", "fused", "--callers", "2", "--rounds", "1", "-o", tmp_path / "r")
+    done = run_here(*words)
+    assert done.code == 0
+    _, _, table = done.output.partition("of several callers")
     assert "one for all" in table
     assert "one each" in table
     assert "GIL held" in table
     assert " 1 caller " in table, "which is measured too"
-    assert run_here([*words, "-o", str(tmp_path / "r.jsonl"), "--json"]) == 0
-    rows = {one["name"]: one for one in json.loads(capsys.readouterr().out)["backends"]}
+    rows = {one["name"]: one for one in run_here(*words, "--json").answer["backends"]}
     assert {one["way"] for one in rows["numpy"]["callers"]} == {"one", "each"}
     assert {one["way"] for one in rows["fused"]["callers"]} == {"each"}, "fused is not shared"
 

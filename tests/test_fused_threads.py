@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from lenet_bench import load
 from lenet_bench.registry import usable_cores
 from networks import loaded
-from processes import linux, wait_for
+from processes import linux, under_way, wait_for
 
 IMAGES = np.random.default_rng(0).random((9, 28, 28), dtype=np.float32)
 
@@ -83,10 +82,7 @@ def test_ctrl_c_ends_a_program_that_infers_with_helpers():
         "print('ready', flush=True)\n"
         "while True: net.infer(numpy.zeros((28, 28), numpy.float32))\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
+    with under_way(sys.executable, "-c", program) as child:
         assert child.stdout.readline() == "ready\n"
         child.send_signal(signal.SIGINT)
         _, error = child.communicate(timeout=180)

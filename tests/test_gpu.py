@@ -4,8 +4,6 @@ Parity is over MNIST's 10,000 test images where LENET_BENCH_MNIST names their fo
 """
 
 import os
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -17,7 +15,7 @@ import pytest
 from lenet_bench import load
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.registry import BACKENDS, find, tolerance
-from processes import python
+from processes import python, under_way
 
 #: Our own; `infer` and `verify` of bench/gpu.sh ask the frameworks.
 OURS = [backend for backend in BACKENDS if backend.device == "gpu" and not backend.framework]
@@ -165,10 +163,8 @@ print(net.infer(image).argmax(), flush=True)
 while True:
     net.infer(image)
 """
-    owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert owner.stdout is not None
-    with owner.stdout:
-        assert owner.stdout.readline().strip().isdigit()
-        owner.send_signal(signal.SIGKILL)
-        owner.wait(60)
+    with under_way(sys.executable, "-c", code) as owner:
+        said = owner.stdout.readline()
+        owner.kill()
+    assert said.strip().isdigit()
     assert np.abs(resident.infer(images[0]) - expected[0]).max() <= 1e-5

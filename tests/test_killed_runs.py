@@ -19,7 +19,7 @@ from lenet_bench.measure.options import check_same
 from lenet_bench.results import Appended, read_log, read_result
 from lenet_bench.results.machine import Machine, Software
 from lenet_bench.subjects.lenet import LeNet
-from processes import alive, children, linux, python, wait_for
+from processes import alive, children, linux, python, under_way, wait_for
 from sample_results import blocks, log, sample_log
 from scratch_backends import measured
 from test_fuzz import FIRST, SECONDS
@@ -37,24 +37,26 @@ KILLS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 UNDER_NOHUP = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
 
 
-def test_missing_weights_are_said_before_anything_starts(tmp_path):
-    output = tmp_path / "result.jsonl"
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "result.jsonl"
+
+
+def test_missing_weights_are_said_before_anything_starts(tmp_path, output):
     with pytest.raises(WeightsError):
         compare(CompareOptions(("numpy",), subject=LeNet(str(tmp_path / "none")), output=output))
     assert not output.exists()
 
 
-def test_a_file_that_is_no_result_is_left_as_it_was(tmp_path):
-    output = tmp_path / "result.jsonl"
+def test_a_file_that_is_no_result_is_left_as_it_was(output):
     output.write_text("earlier")
     with pytest.raises(ResultError, match=output.name):
         measured(scratch.Honest, output=output, rounds=1)
     assert output.read_text() == "earlier"
 
 
-def test_a_run_goes_on(tmp_path):
+def test_a_run_goes_on(output):
     """Of its file, cut in the middle of a block, no block is measured twice and none is lost."""
-    output = tmp_path / "result.jsonl"
     pair = (scratch.Honest, scratch.Prints)
     measured(*pair, output=output, rounds=2)
     lines = output.read_bytes().splitlines(keepends=True)
@@ -71,8 +73,7 @@ def test_a_run_goes_on(tmp_path):
     assert [len(row.blocks) for row in longer.backends] == [3, 3]
 
 
-def test_a_run_that_goes_on_tries_again_what_failed(tmp_path, monkeypatch):
-    output = tmp_path / "failed.jsonl"
+def test_a_run_that_goes_on_tries_again_what_failed(output, monkeypatch):
     first = measured(scratch.RaisesUnlessWell, output=output, rounds=1)
     assert first.backends[0].status == "crashed"
     monkeypatch.setenv("LENET_BENCH_TEST_WELL", "1")
@@ -81,8 +82,7 @@ def test_a_run_that_goes_on_tries_again_what_failed(tmp_path, monkeypatch):
     assert row.failures == 1
 
 
-def test_a_run_of_other_settings_or_backends_is_refused(tmp_path):
-    output = tmp_path / "result.jsonl"
+def test_a_run_of_other_settings_or_backends_is_refused(output):
     measured(scratch.Honest, output=output, rounds=1)
     before = output.read_bytes()
     with pytest.raises(ResultError, match="another --output"):
@@ -122,8 +122,7 @@ def test_of_a_compressed_run_it_is_said_how_to_unpack_it(tmp_path):
     assert [len(row.blocks) for row in result.backends] == [2]
 
 
-def test_a_file_that_a_run_is_writing_is_refused_to_another(tmp_path):
-    output = tmp_path / "result.jsonl"
+def test_a_file_that_a_run_is_writing_is_refused_to_another(output):
     with Appended(output) as file:
         file.begin(sample_log().header)
         before = output.read_bytes()
@@ -141,8 +140,7 @@ def test_a_pipe_as_output_is_refused_before_it_is_opened(tmp_path):
 
 
 @linux
-def test_kill_9_leaves_whole_blocks(tmp_path):
-    output = tmp_path / "result.jsonl"
+def test_kill_9_leaves_whole_blocks(output):
     with started(output) as process:
         wait_for(lambda: has_blocks(output) and children(process.pid))
         workers = children(process.pid)
@@ -155,9 +153,9 @@ def test_kill_9_leaves_whole_blocks(tmp_path):
 
 
 @linux
-def test_no_kill_at_any_moment_loses_a_block(tmp_path):
+def test_no_kill_at_any_moment_loses_a_block(output):
     """Each run goes on with what those before it left; `make fuzz` kills more of them."""
-    output, until = tmp_path / "result.jsonl", time.monotonic() + SECONDS
+    until = time.monotonic() + SECONDS
     for number in count(FIRST):
         random = Random(f"kill {number}")
         before = blocks_of(output)
@@ -176,8 +174,7 @@ def test_no_kill_at_any_moment_loses_a_block(tmp_path):
 
 @linux
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupt_ends_the_run_with_all_that_was_measured(tmp_path, number):
-    output = tmp_path / "result.jsonl"
+def test_an_interrupt_ends_the_run_with_all_that_was_measured(output, number):
     with started(output) as process:
         wait_for(lambda: has_blocks(output, "numpy"))
         process.send_signal(number)
@@ -190,8 +187,7 @@ def test_an_interrupt_ends_the_run_with_all_that_was_measured(tmp_path, number):
 
 
 @linux
-def test_a_run_under_nohup_outlives_its_terminal(tmp_path):
-    output = tmp_path / "result.jsonl"
+def test_a_run_under_nohup_outlives_its_terminal(output):
     with started(output, UNDER_NOHUP) as process:
         wait_for(lambda: has_blocks(output))
         process.send_signal(signal.SIGHUP)
@@ -201,8 +197,7 @@ def test_a_run_under_nohup_outlives_its_terminal(tmp_path):
 
 
 @linux
-def test_a_disk_that_fills_up_leaves_the_whole_blocks(tmp_path):
-    output = tmp_path / "result.jsonl"
+def test_a_disk_that_fills_up_leaves_the_whole_blocks(output):
     limited = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000));"
         "from lenet_bench.cli import main; main()"
@@ -217,11 +212,9 @@ def test_a_disk_that_fills_up_leaves_the_whole_blocks(tmp_path):
 @contextmanager
 def started(output, before=AS_IN_A_TERMINAL):
     """The command, measuring for ever, until the test is over."""
-    command = [sys.executable, "-c", f"{before}; from lenet_bench.cli import main; main()"]
-    command += ["compare", "numpy", "--rounds", "1000000", "-o", str(output)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
-    )
+    code = f"{before}; from lenet_bench.cli import main; main()"
+    words = ("compare", "numpy", "--rounds", "1000000", "-o", output)
+    process = under_way(sys.executable, "-c", code, *words, env=environment())
     try:
         yield process
     finally:

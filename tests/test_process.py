@@ -5,14 +5,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 from lenet_bench.errors import DataError, Unavailable
 from lenet_bench.process import _LARGEST_MESSAGE, Child, Died, Raised
-from processes import alive, linux, python, ran, wait_for
+from processes import alive, linux, python, ran, under_way, wait_for
 
 #: Where children find this file, and what they run.
 PATH = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
@@ -193,10 +192,9 @@ def test_what_it_started_dies_with_its_parent(does, stopped):
         "print(child.pid, started, flush=True)\n"
         "sys.stdin.read()\n"
     )
-    command = [sys.executable, "-c", code, does]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, env={**os.environ, **PATH}, **pipes) as parent:
-        assert parent.stdout is not None
+    command = (sys.executable, "-c", code, does)
+    own = {**os.environ, **PATH}
+    with under_way(*command, stdin=subprocess.PIPE, stderr=None, env=own) as parent:
         pids = list(map(int, parent.stdout.readline().split()))
         pids += (one.pid for one in psutil.Process(pids[0]).parents()[:1])
         if stopped:

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import sys
 from dataclasses import asdict, replace
 from importlib.util import find_spec
@@ -18,7 +17,7 @@ from lenet_bench.training.augment import augment, expose, move, redraw, soften
 from lenet_bench.training.frameworks import import_trainer
 from lenet_bench.training.strokes import write
 from lenet_bench.weights import Weights, read_weights
-from processes import wait_for
+from processes import under_way, wait_for
 
 UNCHANGED = Augmentation(0, 0, 0, 0, 0, 0, 0, 0, 0)
 NO_DIGIT = np.zeros(40, np.uint8)
@@ -189,9 +188,9 @@ def test_the_same_seed_gives_the_same_bits(whole_run, data, tmp_path):
 )
 def test_a_stopped_run_leaves_the_best_weights_so_far(data, tmp_path, stop, code):
     output = tmp_path / "out" / "small.safetensors"
-    command = [sys.executable, "-m", "lenet_bench", "train", "--output", output]
-    command += ["--data", data, "--epochs", "1000", "--batch", "40", "--validation", "100"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    command = (sys.executable, "-m", "lenet_bench", "train", "--output", output, "--data", data)
+    recipe = ("--epochs", "1000", "--batch", "40", "--validation", "100")
+    with under_way(*command, *recipe) as process:
         wait_for(output.exists)
         process.send_signal(stop)
         _, errors = process.communicate()

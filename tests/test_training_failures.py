@@ -3,12 +3,12 @@
 import json
 import os
 import signal
-import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 from conftest import environment
-from processes import alive, children, wait_for
+from processes import alive, children, linux, under_way, wait_for
 from trainings import HERE, OPTIONS, named, needs_two
 
 pytestmark = [needs_two, pytest.mark.slow]
@@ -33,7 +33,7 @@ def test_a_framework_that_crashes_costs_its_own_row(run, data, broken, tmp_path)
     two = (*named([crashing, sound]), *OPTIONS, "--data", data, "-o", tmp_path / "out")
     done = run("train", *two, "--json")
     assert done.code == 1
-    rows = {row["framework"]: row for row in json.loads(done.output)["runs"]}
+    rows = {row["framework"]: row for row in done.answer["runs"]}
     assert rows[crashing]["status"] == "failed"
     assert "SIGSEGV" in rows[crashing]["reason"]
     assert rows[sound]["status"] == "ok"
@@ -49,24 +49,20 @@ def test_a_framework_that_is_absent_is_a_sentence_with_what_brings_it(run, data,
     assert "Traceback" not in done.errors
 
 
-def under_way(data, output):
-    """The command in the last framework that is here, under way."""
+@contextmanager
+def training(data, output):
+    """The command in the last framework that is here, under way, and the framework's process."""
     command = [sys.executable, "-m", "lenet_bench", "train", *named(HERE[-1:]), *OPTIONS]
-    command += ["--epochs", "2000", "--data", str(data), "-o", str(output), "--json"]
-    return subprocess.Popen(
-        command, text=True, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-
-
-only_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-
-
-@only_linux
-def test_the_epochs_before_a_framework_is_killed_are_kept(data, tmp_path):
-    weights = tmp_path / "out.safetensors"
-    with under_way(data, weights) as process:
-        wait_for(weights.exists)
+    command += ["--epochs", "2000", "--data", data, "-o", output, "--json"]
+    with under_way(*command, env=environment()) as process:
+        wait_for(output.exists)
         (child,) = children(process.pid, "training.loop:serve")
+        yield process, child
+
+
+@linux
+def test_the_epochs_before_a_framework_is_killed_are_kept(data, tmp_path):
+    with training(data, tmp_path / "out.safetensors") as (process, child):
         os.kill(child, signal.SIGKILL)
         printed, _ = process.communicate()
     assert process.returncode == 1
@@ -76,12 +72,9 @@ def test_the_epochs_before_a_framework_is_killed_are_kept(data, tmp_path):
     assert failed["epochs"]
 
 
-@only_linux
+@linux
 def test_sigterm_ends_the_framework_too(data, tmp_path):
-    weights = tmp_path / "out.safetensors"
-    with under_way(data, weights) as process:
-        wait_for(weights.exists)
-        (child,) = children(process.pid, "training.loop:serve")
+    with training(data, tmp_path / "out.safetensors") as (process, child):
         process.terminate()
         process.communicate()
     assert process.returncode == 130
