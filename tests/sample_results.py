@@ -135,6 +135,7 @@ def possible_log(*rows, **rest):
 
 def write_log(path, content):
     path.write_bytes(as_lines(content))
+    return path
 
 
 def with_checksums(content):

@@ -22,7 +22,6 @@ from lenet_bench.cli import cli
 from lenet_bench.cli.train import train
 from lenet_bench.results import read_result
 from processes import python, ran, wait_for
-from sample_results import sample_log, write_log
 
 COMMANDS = tuple(cli.list_commands(click.Context(cli)))
 COMMAND = [sys.executable, "-m", "lenet_bench"]
@@ -113,11 +112,15 @@ def test_infer_imports_nothing_that_it_does_not_need(picture):
     assert not heavy & found
 
 
+def shell(command, code=1):
+    return ran("sh", "-c", command, code=code, env=environment())
+
+
 @pytest.mark.parametrize("arguments", [["backends", "fused", "--json"], ["--help"]])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_under_the_output_is_one_sentence(arguments):
     command = f"{shlex.join([*COMMAND, *arguments])} > /dev/full"
-    done = ran("sh", "-c", command, code=1, env=environment())
+    done = shell(command)
     assert done.stderr.count("\n") == 1
     assert "No space left on device" in done.stderr
 
@@ -128,7 +131,7 @@ CLOSED = "the output cannot be written: Bad file descriptor"
 @pytest.mark.parametrize("arguments", ["infer {picture}", "backends fused", "networks", "--help"])
 def test_a_closed_output_is_one_sentence(picture, arguments):
     command = f"{shlex.join(COMMAND)} {arguments.format(picture=picture)} >&-"
-    done = ran("sh", "-c", command, code=1, env=environment())
+    done = shell(command)
     assert done.stderr.splitlines()[-1:] == [f"lenet-bench: {CLOSED}"]
     assert "bug" not in done.stderr
 
@@ -137,7 +140,7 @@ def test_a_closed_output_is_one_sentence(picture, arguments):
 def test_a_run_with_a_closed_output_is_saved(tmp_path, closed):
     output = tmp_path / "mine.jsonl"
     command = f"{shlex.join(COMMAND)} compare numpy --rounds 1 -o {output} {closed}"
-    done = ran("sh", "-c", command, code=1, env=environment())
+    done = shell(command)
     assert read_result(output).ended == "rounds"
     assert CLOSED in done.stderr or "2>" in closed
 
@@ -145,7 +148,7 @@ def test_a_run_with_a_closed_output_is_saved(tmp_path, closed):
 @pytest.mark.parametrize("closed", ["<&-", "</dev/null"])
 def test_a_question_that_gets_no_answer_is_misuse(result_file, tmp_path, closed):
     asked = shlex.join([*COMMAND, "share", str(result_file), "-o", str(tmp_path / "shared")])
-    done = ran("sh", "-c", f"{asked} {closed}", code=2, env=environment())
+    done = shell(f"{asked} {closed}", code=2)
     said = "nothing was written: standard input has no answer; give --yes\n"
     assert done.stderr.endswith(f"lenet-bench: {said}")
     assert not (tmp_path / "shared").exists()
@@ -173,7 +176,7 @@ def test_ctrl_c_at_a_question_writes_nothing(result_file, tmp_path):
 def test_a_page_needs_no_output(result_file, tmp_path):
     page = tmp_path / "page.html"
     command = f"{shlex.join(COMMAND)} report {result_file} -o {page} >&-"
-    ran("sh", "-c", command, code=0, env=environment())
+    shell(command, code=0)
     assert page.exists()
 
 
@@ -269,24 +272,20 @@ def on_a_terminal(*arguments, **variables):
     return drawn.decode()
 
 
-def test_a_page_that_is_drawn_is_told_of(tmp_path):
-    write_log(tmp_path / "mine.jsonl", sample_log())
-    drawn = on_a_terminal("report", tmp_path / "mine.jsonl", "-o", tmp_path / "page.html")
+def test_a_page_that_is_drawn_is_told_of(saved):
+    drawn = on_a_terminal("report", saved, "-o", saved.with_name("page.html"))
     told = [drawn.index(word) for word in ("reading 1 result", "drawing ", "wrote ")]
     assert told == sorted(told)
 
 
-def test_a_page_replaces_only_a_page(run, tmp_path):
-    mine, page = tmp_path / "mine.jsonl", tmp_path / "page.html"
-    write_log(mine, sample_log())
-    measured = mine.read_bytes()
+def test_a_page_replaces_only_a_page(run, refused, saved):
+    measured = saved.read_bytes()
     for command in ("report", "machines", "classroom"):
-        done = run(command, mine, "-o", mine)
-        assert done.code == 1
-        assert "mine.jsonl: cannot be written: it is there and of another kind" in done.errors
-    assert mine.read_bytes() == measured
+        said = refused(command, saved, "-o", saved)
+        assert "run.jsonl: cannot be written: it is there and of another kind" in said
+    assert saved.read_bytes() == measured
     for _ in range(2):
-        assert run("report", mine, "-o", page).code == 0
+        assert run("report", saved, "-o", saved.with_name("page.html")).code == 0
 
 
 def test_a_backend_that_is_loaded_for_a_picture_is_told(picture):

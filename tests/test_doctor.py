@@ -2,10 +2,8 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import environment
@@ -14,7 +12,7 @@ from lenet_bench.questions.doctor import Examination, Finding
 from lenet_bench.registry import names
 from lenet_bench.show.terminal.doctor import examination
 from lenet_bench.show.terminal.screen import Screen
-from sample_results import sample_log, write_log
+from processes import under_way
 
 KEYS = {"name", "device", "available", "reason"}
 NO_FOLDERS = {"/" + "x" * 5000: "too long", "/\udcff": "not UTF-8"}
@@ -76,11 +74,9 @@ def test_a_row_is_shown_while_later_ones_are_asked(command, tmp_path):
     folder = tmp_path / "onnxruntime"
     folder.mkdir()
     (folder / "__init__.py").write_text(WAITS)
-    words = [sys.executable, "-m", "lenet_bench", command, "numpy", "onnxruntime"]
+    words = (sys.executable, "-m", "lenet_bench", command, "numpy", "onnxruntime")
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
-    options: Any = {"stdout": subprocess.PIPE, "text": True, "env": environment(PYTHONPATH=path)}
-    with subprocess.Popen(words, **options) as process:
-        assert process.stdout
+    with under_way(*words, env=environment(PYTHONPATH=path)) as process:
         shown = next(line for line in process.stdout if "numpy" in line)
         (folder / "go").touch()
         rest = process.stdout.read()
@@ -170,7 +166,6 @@ def test_a_variable_that_names_no_folder_is_no_bug(run, value):
 
 
 @pytest.mark.parametrize("value", NO_FOLDERS, ids=NO_FOLDERS.get)
-def test_a_result_is_reported_whatever_a_folders_variable_says(run, value, tmp_path):
-    write_log(tmp_path / "result.jsonl", sample_log())
+def test_a_result_is_reported_whatever_a_folders_variable_says(run, value, saved):
     folders = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), value)
-    assert run("report", tmp_path / "result.jsonl", **folders).code == 0
+    assert run("report", saved, **folders).code == 0

@@ -3,7 +3,6 @@
 import shlex
 
 import pytest
-from lenet_bench.cli import run
 from sample_results import blocks, log, write_log
 
 INTERVAL = "expected 0.001ms to 1000s, or 1000000Hz to 0.001Hz, got "
@@ -129,13 +128,12 @@ MISUSE = {
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("results") / "mine.jsonl"
-    write_log(path, log(blocks("fused", 20), blocks("numpy", 90)))
-    return str(path)
+    return write_log(path, log(blocks("fused", 20), blocks("numpy", 90)))
 
 
 @pytest.mark.parametrize("words", MISUSE)
-def test_misuse_is_answered_with_what_was_meant(words, saved, capsys):
-    assert run(shlex.split(words.format(saved=saved))) == 2
-    answered, said = capsys.readouterr()
-    assert answered == ""
-    assert MISUSE[words] in " ".join(said.split())
+def test_misuse_is_answered_with_what_was_meant(words, saved, run_here):
+    done = run_here(*shlex.split(words.format(saved=saved)))
+    assert done.code == 2
+    assert done.output == ""
+    assert MISUSE[words] in " ".join(done.errors.split())

@@ -15,12 +15,6 @@ def result():
     return sample_result()
 
 
-@pytest.fixture
-def saved(tmp_path):
-    write_log(tmp_path / "r.jsonl", sample_log())
-    return tmp_path / "r.jsonl"
-
-
 HOSTILE = sample_log('a|b, "c"\n<script>')
 
 
@@ -95,6 +89,7 @@ def test_a_terminal_of_ascii_gets_ascii(run, saved):
 
 
 def test_report_has_a_killed_runs_figures(run, result, tmp_path):
-    write_log(tmp_path / "killed.jsonl", log(blocks("first", 20), blocks("second", 40), ended=None))
-    row = run("report", tmp_path / "killed.jsonl", "--json").answer["backends"][1]
+    killed = log(blocks("first", 20), blocks("second", 40), ended=None)
+    path = write_log(tmp_path / "killed.jsonl", killed)
+    row = run("report", path, "--json").answer["backends"][1]
     assert row["p50_us"] == result.backend("second").summary.p50_us

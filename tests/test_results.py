@@ -43,8 +43,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def written(path):
-    write_log(path, sample_log())
-    return path
+    return write_log(path, sample_log())
 
 
 def test_what_is_written_is_read_again(written):
