@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import Bytes, Floats
 from .atomic import write_file
 from .cache import cache_folder
 from .errors import DataError, Misuse
@@ -47,15 +48,15 @@ _TIMEOUT = 20.0  # seconds without data from a mirror
 class Digits:
     """Images (n, 28, 28) of unsigned bytes, 0 = paper and 255 = ink, and their labels (n,)."""
 
-    images: NDArray[np.uint8]
-    labels: NDArray[np.uint8]
+    images: Bytes
+    labels: Bytes
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def ink(self, which: slice | NDArray[np.int64] = slice(None)) -> NDArray[np.float32]:
+    def ink(self, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
         """The images as the network takes them: float32 from 0 to 1."""
-        ink: NDArray[np.float32] = self.images[which] / np.float32(255)
+        ink: Floats = self.images[which] / np.float32(255)
         return ink
 
 
@@ -123,7 +124,7 @@ def read_mnist(part: Part, folder: str | os.PathLike[str]) -> Digits:
     return Digits(images, labels)
 
 
-def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
+def read_idx(path: Path, magic: int) -> Bytes:
     """The array of one IDX file of unsigned bytes, gzip-compressed or not."""
     content = _read_content(path)
     dimensions = magic & 0xFF

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from .arrays import Floats
 from .atomic import write_file
 from .errors import WeightsError, first_line, without_middle
 from .network import PARAMETERS
@@ -30,10 +30,10 @@ class Weights:
     Those of another network have its names; all are in their network's order.
     """
 
-    parameters: Mapping[str, NDArray[np.float32]]
+    parameters: Mapping[str, Floats]
     metadata: Mapping[str, str] = field(default_factory=dict)
 
-    def __getitem__(self, name: str) -> NDArray[np.float32]:
+    def __getitem__(self, name: str) -> Floats:
         return self.parameters[name]
 
     @property
@@ -76,7 +76,7 @@ def read_weights(path: str | os.PathLike[str] | None = None) -> Weights:
 
 def write_weights(
     path: str | os.PathLike[str],
-    parameters: Mapping[str, NDArray[np.float32]],
+    parameters: Mapping[str, Floats],
     metadata: Mapping[str, str],
 ) -> None:
     """Check and write a weights file with its checksum; the file appears whole or not at all."""

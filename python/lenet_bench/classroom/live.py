@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 import psutil
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import LenetBenchError
 from ..measure.judged import Judged, prepared
 from ..measure.messages import TimeFew
@@ -106,7 +106,7 @@ class Live:
     def ready(self) -> list[str]:
         return [name for name, one in self._backends.items() if one.state == "ready"]
 
-    def ask(self, name: str, image: NDArray[np.float32]) -> LiveAnswer:
+    def ask(self, name: str, image: Floats) -> LiveAnswer:
         """Its answer to the image, and the time; a LenetBenchError concerns this backend only."""
         backend = self._backends[name]
         with self._asking, self._starting_paused():
@@ -201,7 +201,7 @@ def _is_here(name: str) -> bool:
     return True
 
 
-def _ask(start: Judged, image: NDArray[np.float32]) -> LiveAnswer:
+def _ask(start: Judged, image: Floats) -> LiveAnswer:
     images = np.stack([np.roll(image, shift, axis=(0, 1)) for shift in _SHIFTS])
     start.child.go_on()
     try:

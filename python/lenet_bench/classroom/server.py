@@ -17,8 +17,8 @@ from select import select
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import LenetBenchError
 from ..measure.interrupts import polite_kills
 from ..measure.pinning import on_cores
@@ -110,7 +110,7 @@ class Lesson(ThreadingHTTPServer):
             return "application/json", _json_line(listed)
         return self._files.get(path)
 
-    def ask(self, name: str, image: NDArray[np.float32]) -> Mapping[str, Any]:
+    def ask(self, name: str, image: Floats) -> Mapping[str, Any]:
         """A backend's answer, or why it has none."""
         try:
             return asdict(self.live.ask(name, image))
@@ -177,7 +177,7 @@ class Connection(BaseHTTPRequestHandler):
         ended, _, _ = select([self.connection], [], [], 0)
         return bool(ended)
 
-    def _image(self) -> NDArray[np.float32] | None:
+    def _image(self) -> Floats | None:
         """The drawing that is sent; None if the request is refused."""
         if self.path != self.server.path("/infer"):
             self._refuse_path()

@@ -8,7 +8,7 @@ import click
 
 from ..atomic import write_atomically, write_file
 from ..errors import ResultError
-from .options import FILE, Whole, command, each_once, open_option, option
+from .options import Whole, command, each_once, open_option, option, results_argument
 from .output import SUCCESS, give_page, note, say
 
 _PAGE = Path("classroom.html")
@@ -19,7 +19,7 @@ _LEADING = b"""<!doctype html><meta charset="utf-8"><title>lesson</title>
 
 
 @command("Write a page to draw digits on and to race the APIs.")
-@click.argument("results", metavar="[RESULT]...", nargs=-1, type=FILE)
+@results_argument
 @option("-o, --output FILE", "Write the page here; it works offline. [classroom.html]")
 @open_option
 @option(

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from .options import FILE, RowName, command, json_option, open_option, option
+from .options import RowName, command, json_option, open_option, option, results_argument
 from .output import SUCCESS, WRONG, answer, complain, give_page, screen
 
 
 @command("Show the results of many machines together.")
-@click.argument("results", metavar="[RESULT]...", nargs=-1, type=FILE)
+@results_argument
 @option(
     "-b, --backend NAME", "Show this backend. Repeatable.", "names", kind=RowName(), multiple=True
 )

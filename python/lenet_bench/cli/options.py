@@ -293,6 +293,7 @@ def each_once(_context: Any, _argument: Any, names: Sequence[str]) -> Sequence[s
 backends_argument = click.argument(
     "backends", metavar="[BACKEND]...", nargs=-1, type=BACKEND, callback=each_once
 )
+results_argument = click.argument("results", metavar="[RESULT]...", nargs=-1, type=FILE)
 
 
 def backend_option(default: str) -> Callable[[Command], Command]:

@@ -6,12 +6,21 @@ from typing import Any
 import click
 
 from ..units import counted
-from .options import FILE, RowName, command, form_option, open_option, option, share_of
+from .options import (
+    FILE,
+    RowName,
+    command,
+    form_option,
+    open_option,
+    option,
+    results_argument,
+    share_of,
+)
 from .output import SUCCESS, WRONG, give_page, note, say, screen
 
 
 @command("Print saved results, or draw them as a page.")
-@click.argument("results", metavar="[RESULT]...", nargs=-1, type=FILE)
+@results_argument
 @option("-o, --output FILE", "Write one HTML page that works offline: figures, code, warnings.")
 @open_option
 @option("--figures DIR", "Write each figure as SVG and PNG.", "folder")

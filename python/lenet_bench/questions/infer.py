@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..atomic import write_file
 from ..errors import ImageError, Unavailable
 from ..images import Step, explain
@@ -58,7 +58,7 @@ class Answer:
     """One backend's answer to one image."""
 
     backend: str
-    probabilities: NDArray[np.float32]
+    probabilities: Floats
     timing: Timing  # the backend's, taken on the first image it answered
     difference: float | None  # largest, from the probabilities of the one it is judged by
     agrees: bool  # the same digit, within the tolerance
@@ -77,7 +77,7 @@ class Answered:
     """One image as the network gets it, and each backend's answer."""
 
     image: str
-    seen: NDArray[np.float32]
+    seen: Floats
     answers: tuple[Answer, ...]
 
 
@@ -100,7 +100,7 @@ class OpenBackend:
     backend: Network
     timing: Timing | None = None
 
-    def infer(self, image: NDArray[np.float32]) -> NDArray[np.float32]:
+    def infer(self, image: Floats) -> Floats:
         """The probabilities; the first call is timed, and the steady state after it."""
         if self.timing is not None:
             return self.backend.infer(image)
@@ -227,7 +227,7 @@ def to_json(outcome: Outcome) -> Iterator[dict[str, Any]]:
         }
 
 
-def _ask(backends: Sequence[OpenBackend], seen: NDArray[np.float32]) -> Iterator[Answer]:
+def _ask(backends: Sequence[OpenBackend], seen: Floats) -> Iterator[Answer]:
     """Each backend's answer, compared with the reference's if it is among them, else the first."""
     found = {one.name: one.infer(seen) for one in backends}
     judge = "reference" if "reference" in found else backends[0].name
@@ -246,7 +246,7 @@ def _ask(backends: Sequence[OpenBackend], seen: NDArray[np.float32]) -> Iterator
         )
 
 
-def _steady_state(backend: Network, image: NDArray[np.float32]) -> tuple[float, int]:
+def _steady_state(backend: Network, image: Floats) -> tuple[float, int]:
     """The median nanoseconds of a warm call, and the number of calls.
 
     The calls use shifted copies of the image in turn, so that no cache can answer.

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from ..arrays import Floats
 
 Device = Literal["cpu", "gpu"]
 
@@ -178,7 +177,7 @@ def usable_cores() -> int:
 class Network(Protocol):
     """A backend that has been built; it holds its own copy of the weights."""
 
-    def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+    def infer(self, images: Floats) -> Floats:
         """Probabilities (10,) of one image (28, 28), or (n, 10) of (n, 28, 28).
 
         Images are float32 from 0 (paper) to 1 (ink). Wrong shapes, types and values (NaN, 0 to
@@ -186,7 +185,7 @@ class Network(Protocol):
         """
         ...
 
-    def layers(self, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+    def layers(self, image: Floats) -> dict[str, Floats]:
         """The output of each layer for one image (network.LAYERS).
 
         Raises LenetBenchError where the API returns only the answer.

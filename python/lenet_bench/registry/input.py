@@ -5,8 +5,8 @@ in `_boundary`: in NumPy it took 10 of the 87 us of a call of MNN. Other input i
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..network import IMAGE_SIDE
 
 try:
@@ -26,7 +26,7 @@ except ImportError:  # built for another Python than that of an environment, or 
         )
 
 
-def check_images(images: object) -> NDArray[np.float32]:
+def check_images(images: object) -> Floats:
     """The images as every backend reads them, copied where they are not contiguous.
 
     Raises TypeError unless they are native float32, ValueError unless they are (28, 28) or
@@ -49,7 +49,7 @@ def check_images(images: object) -> NDArray[np.float32]:
     return np.require(images, requirements=["C_CONTIGUOUS", "ALIGNED"])
 
 
-def check_image(image: object) -> NDArray[np.float32]:
+def check_image(image: object) -> Floats:
     """One image (28, 28), checked as `check_images` checks a batch."""
     checked = check_images(image)
     if checked.ndim != 2:
@@ -57,7 +57,7 @@ def check_image(image: object) -> NDArray[np.float32]:
     return checked
 
 
-def _values(images: NDArray[np.float32]) -> str:
+def _values(images: Floats) -> str:
     if not np.isfinite(images).all():
         return "NaN or infinity"
     low, high = images.min(), images.max()

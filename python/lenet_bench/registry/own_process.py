@@ -9,9 +9,7 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..arrays import Floats
 from ..errors import LenetBenchError, Unavailable
 from ..process import Child, Died, Parent, Raised
 from ..weights import Weights
@@ -46,13 +44,13 @@ class InOwnProcess:
             self.close()
             raise
 
-    def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+    def infer(self, images: Floats) -> Floats:
         """Probabilities, as of any backend; a call includes the transfer to the other process."""
-        answer: NDArray[np.float32] = self._ask(("infer", check_images(images)))
+        answer: Floats = self._ask(("infer", check_images(images)))
         return answer
 
-    def layers(self, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
-        layers: dict[str, NDArray[np.float32]] = self._ask(("layers", check_image(image)))
+    def layers(self, image: Floats) -> dict[str, Floats]:
+        layers: dict[str, Floats] = self._ask(("layers", check_image(image)))
         return layers
 
     def describe(self) -> dict[str, str]:

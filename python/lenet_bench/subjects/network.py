@@ -16,9 +16,9 @@ from time import monotonic
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import networks
+from ..arrays import Floats
 from ..errors import LenetBenchError, Unsupported, first_line
 from ..export import NotConverted
 from ..network import LENET
@@ -109,7 +109,7 @@ class OtherNetwork(Subject):
         return networks.network(self.name)
 
 
-def _computed(network: Graph, inputs: NDArray[np.float32], run: Run) -> bytes:
+def _computed(network: Graph, inputs: Floats, run: Run) -> bytes:
     """The exact answers, and how far NumPy's in float32 are from them."""
     from ..networks import exact
 
@@ -149,11 +149,11 @@ class Placed(Adapter):
         self._network = network
         self._given.clear()  # the API has its own copy of the weights
 
-    def infer(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+    def infer(self, images: Floats) -> Floats:
         """The answer (floats,) to one image (rows, columns), arranged by `as_images`."""
         with self._lock:
             try:
-                answer: NDArray[np.float32] = self._infer(images[np.newaxis])[0]
+                answer: Floats = self._infer(images[np.newaxis])[0]
             except Exception as error:  # what is compiled when it is called first
                 raise _unsupported(self._row, self._variant, self._network, error) from error
             return answer
@@ -228,7 +228,7 @@ def in_any_file(network: Graph, row: Backend) -> dict[str, Any]:
     }
 
 
-def images_of(row: Backend, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+def images_of(row: Backend, inputs: Floats) -> Floats:
     """Inputs as this backend takes them."""
     return seeded.as_images(inputs, channels_last=_BUILDERS.get(row.module) in _CHANNELS_LAST)
 

@@ -6,8 +6,8 @@ import jax
 import numpy as np
 from jax import lax
 from jax import numpy as jnp
-from numpy.typing import NDArray
 
+from ..arrays import Bytes, Floats
 from ..backends.jax import LAYOUT, max_pool
 from ..choices import Recipe
 from ..network import PARAMETERS
@@ -26,13 +26,13 @@ class JaxTrainer:
         self._parameters: Arrays = {name: jnp.array(array) for name, array in turned.items()}
         self._velocity: Arrays = {name: jnp.zeros_like(a) for name, a in turned.items()}
 
-    def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
+    def step(self, images: Floats, labels: Bytes, rate: float) -> float:
         self._parameters, self._velocity, entropy = self._learn(
             self._parameters, self._velocity, images, labels, rate
         )
         return float(entropy)
 
-    def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+    def logits(self, images: Floats) -> Floats:
         return np.array(self._infer(self._parameters, images))
 
     def parameters(self) -> Parameters:

@@ -2,8 +2,8 @@
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Bytes, Floats
 from ..choices import Recipe
 from ..network import CLASSES, IMAGE_SIDE, PARAMETERS
 from .trainer import Parameters, to_caffe, to_channels_last
@@ -27,13 +27,13 @@ class KerasTrainer:
         for name, variable in zip(PARAMETERS, self._model.trainable_variables, strict=True):
             variable.assign(turned[name])
 
-    def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
+    def step(self, images: Floats, labels: Bytes, rate: float) -> float:
         self._optimizer.learning_rate.assign(rate)
         self._model.reset_metrics()  # Keras would give the mean over all batches so far
         logs = self._model.train_on_batch(images[..., None], labels, return_dict=True)
         return float(logs["entropy"])
 
-    def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+    def logits(self, images: Floats) -> Floats:
         return np.asarray(self._model.predict_on_batch(images[..., None]))
 
     def parameters(self) -> Parameters:

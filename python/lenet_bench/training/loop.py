@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Bytes, Floats
 from ..choices import Recipe, Stream
 from ..errors import LenetBenchError, Unavailable
 from ..measure.environment import read_processor
@@ -32,7 +33,7 @@ from .recipe import first_weights, order, rate, split
 from .result import STEPS, Epoch, FrameworkRun, confusions
 from .trainer import Trainer
 
-Batch = tuple[NDArray[np.float32], NDArray[np.uint8]]
+Batch = tuple[Floats, Bytes]
 
 _TESTED_AT_ONCE = 500  # images
 
@@ -129,12 +130,12 @@ def _learn(
     return losses, len(labels) / median(seconds)
 
 
-def _logits(trainer: Trainer, images: NDArray[np.float32]) -> NDArray[np.float32]:
+def _logits(trainer: Trainer, images: Floats) -> Floats:
     starts = range(0, len(images), _TESTED_AT_ONCE)
     return np.concatenate([trainer.logits(images[at : at + _TESTED_AT_ONCE]) for at in starts])
 
 
-def _cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.uint8]) -> float:
+def _cross_entropy(logits: Floats, labels: Bytes) -> float:
     """The mean of -log(probability of the right class)."""
     exact = logits.astype(np.float64)
     exact -= exact.max(axis=1, keepdims=True)

@@ -10,15 +10,16 @@ from math import cos, pi, prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..choices import Recipe, Stream
 from ..errors import LenetBenchError
 from ..network import PARAMETERS
 
 
-def first_weights(recipe: Recipe) -> dict[str, NDArray[np.float32]]:
+def first_weights(recipe: Recipe) -> dict[str, Floats]:
     """The parameters before the first step: Caffe's xavier filler for weights, zero for biases."""
     random = recipe.stream(Stream.WEIGHTS)
-    parameters: dict[str, NDArray[np.float32]] = {}
+    parameters: dict[str, Floats] = {}
     for name, shape in PARAMETERS.items():
         bound = sqrt(3 / prod(shape[1:])) if name.endswith(".weight") else 0.0
         parameters[name] = random.uniform(-bound, bound, shape).astype(np.float32)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import tensorflow as tf
-from numpy.typing import NDArray
 
+from ..arrays import Bytes, Floats
 from ..choices import Recipe
 from .trainer import Parameters, to_caffe, to_channels_last
 
@@ -19,12 +19,12 @@ class TensorFlowTrainer:
         self._parameters = {name: tf.Variable(array) for name, array in turned.items()}
         self._velocity = {name: tf.Variable(tf.zeros_like(v)) for name, v in turned.items()}
 
-    def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
+    def step(self, images: Floats, labels: Bytes, rate: float) -> float:
         classes = labels.astype(np.int32)
         # A Python number would have the function traced anew for each rate.
         return float(self._learn(images, classes, tf.constant(rate, tf.float32)))
 
-    def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+    def logits(self, images: Floats) -> Floats:
         return np.array(self._infer(images))
 
     def parameters(self) -> Parameters:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.nn import functional
 
+from ..arrays import Bytes, Floats
 from ..backends import torch as backend
 from ..choices import Recipe
 from .trainer import Parameters
@@ -43,7 +43,7 @@ class TorchTrainer:
             nesterov=recipe.momentum > 0,
         )
 
-    def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
+    def step(self, images: Floats, labels: Bytes, rate: float) -> float:
         classes = torch.from_numpy(labels.astype(np.int64))
         entropy = functional.cross_entropy(self._model(_tensor(images)), classes)
         self._optimizer.zero_grad()
@@ -52,7 +52,7 @@ class TorchTrainer:
         self._optimizer.step()
         return entropy.item()
 
-    def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+    def logits(self, images: Floats) -> Floats:
         with torch.inference_mode():
             return self._model(_tensor(images)).numpy()
 
@@ -60,5 +60,5 @@ class TorchTrainer:
         return {name: p.detach().numpy().copy() for name, p in self._named.items()}
 
 
-def _tensor(images: NDArray[np.float32]) -> torch.Tensor:
+def _tensor(images: Floats) -> torch.Tensor:
     return torch.from_numpy(images[:, np.newaxis])

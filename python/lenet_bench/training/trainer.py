@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Bytes, Floats
 from ..network import LAYERS, LENET, PARAMETERS
 from ..networks import network
 from ..networks.seeded import channels_last
 from ..weights import Weights
 
-Parameters = Mapping[str, NDArray[np.float32]]
+Parameters = Mapping[str, Floats]
 
 _CHANNELS, _HEIGHT, _WIDTH = LAYERS["pool2"]
 
@@ -33,11 +33,11 @@ class Trainer(Protocol):
     It is made of the recipe and the parameters to begin with.
     """
 
-    def step(self, images: NDArray[np.float32], labels: NDArray[np.uint8], rate: float) -> float:
+    def step(self, images: Floats, labels: Bytes, rate: float) -> float:
         """Learn from a batch (n, 28, 28); its mean cross-entropy before the step."""
         ...
 
-    def logits(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+    def logits(self, images: Floats) -> Floats:
         """The ten logits of each image, (n, 10)."""
         ...
 
@@ -51,7 +51,7 @@ def to_channels_last(parameters: Parameters) -> Parameters:
     return channels_last(network(LENET), Weights(parameters))
 
 
-def to_caffe(name: str, array: NDArray[np.float32]) -> NDArray[np.float32]:
+def to_caffe(name: str, array: Floats) -> Floats:
     """The inverse of `to_channels_last`, as a copy of its own."""
     if array.ndim == 4:
         array = array.transpose(3, 2, 0, 1)

@@ -11,7 +11,7 @@ from ...questions.infer import Answer, Answered, OpenBackend, Outcome
 from ...texts import printable
 from ...units import counted
 from .screen import MARGIN, Screen, shorten
-from .table import Cell, Column, table
+from .table import VERDICTS, Cell, Column, table
 
 if TYPE_CHECKING:
     from ...questions.verify import Verification
@@ -131,7 +131,6 @@ def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[st
     yield ""
     differences = [f"{row.max_difference:.1e}" for row in results]
     disagreements = [str(len(row.disagreements)) for row in results]
-    verdicts = {True: Cell("✓", "green"), False: Cell("✗ too far", "red")}
     far = ["" if row.passed else "red" for row in results]
     other = ["yellow" if row.disagreements else "" for row in results]
     columns = [
@@ -140,7 +139,7 @@ def verification(screen: Screen, results: Sequence[Verification]) -> Iterator[st
         Column("largest difference", list(map(Cell, differences, far))),
         Column("allowed", [f"{row.tolerance:.0e}" for row in results], style="dim", leaves=1),
         Column("disagreements", list(map(Cell, disagreements, other)), leaves=2),
-        Column("", [verdicts[row.passed] for row in results], left=True),
+        Column("", [VERDICTS[row.passed] for row in results], left=True),
     ]
     yield from table(screen, columns, MARGIN)
     for row in results:

@@ -7,7 +7,7 @@ from ...questions.agreement import Agreement
 from ...subjects.network import Described
 from ..sentences import backend_of
 from .screen import MARGIN, Screen
-from .table import Cell, Column, table
+from .table import VERDICTS, Column, table
 
 
 def overview(screen: Screen, networks: Sequence[Described]) -> Iterator[str]:
@@ -35,14 +35,13 @@ def agreements(screen: Screen, answers: Sequence[Agreement]) -> Iterator[str]:
     title = f"{first.network}: relative L2 distance from float64, where float32 by itself has"
     yield from screen.wrap(f"{title} {first.float32:.1e}")
     yield ""
-    verdicts = {True: Cell("✓", "green"), False: Cell("✗ too far", "red")}
     rows = [(answer, answer.difference) for answer in answers if answer.difference is not None]
     columns = [
         Column("backend", [answer.backend for answer, _ in rows], left=True, style="bold"),
         Column("distance", [f"{off:.1e}" for _, off in rows]),
         Column("times float32's", [units.digits(off / answer.float32) for answer, off in rows]),
         Column("allowed", [f"{answer.allowed:.0e}" for answer, _ in rows], style="dim", leaves=1),
-        Column("", [verdicts[answer.status == "ok"] for answer, _ in rows], left=True),
+        Column("", [VERDICTS[answer.status == "ok"] for answer, _ in rows], left=True),
     ]
     yield from table(screen, columns, margin=MARGIN) if rows else ()
     for answer in answers:

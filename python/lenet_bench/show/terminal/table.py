@@ -18,6 +18,10 @@ class Cell(NamedTuple):
     style: str = ""
 
 
+#: Of an answer that is near enough, or not.
+VERDICTS = {True: Cell("✓", "green"), False: Cell("✗ too far", "red")}
+
+
 @dataclass(frozen=True)
 class Column:
     """A column: its title, and a cell for each row."""
