@@ -8,13 +8,13 @@ from typing import Any
 from .changes import Setting, then
 
 
-def _session(says: str, key: str, value: str) -> Setting:
+def _session(key: str, value: str) -> Setting:
     """An entry of the configuration of ONNX Runtime's session."""
 
     def entered(options: Any) -> None:
         options.add_session_config_entry(key, value)
 
-    return Setting(says, "run", (then("ort.SessionOptions", entered),))
+    return Setting(f"{key}={value}.", "run", (then("ort.SessionOptions", entered),))
 
 
 def _session_of_tensorflow(config: Any) -> None:
@@ -33,12 +33,8 @@ def _openmp(function: str = "build") -> dict[str, Setting]:
 
 IDLE: dict[str, dict[str, Setting]] = {
     "onnxruntime": {
-        "no_spinning": _session(
-            "session.intra_op.allow_spinning=0.", "session.intra_op.allow_spinning", "0"
-        ),
-        "short_spinning": _session(
-            "session.intra_op.spin_duration_us=100.", "session.intra_op.spin_duration_us", "100"
-        ),
+        "no_spinning": _session("session.intra_op.allow_spinning", "0"),
+        "short_spinning": _session("session.intra_op.spin_duration_us", "100"),
         **_openmp("run"),
     },
     "torch": _openmp("eager"),
