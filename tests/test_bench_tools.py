@@ -108,9 +108,8 @@ def test_the_run_on_a_gpu_names_backends_that_exist():
 
 @pytest.mark.parametrize("tool", ["free_threaded", "limit", "readme"])
 def test_a_tool_does_nothing_where_it_is_asked_wrongly(tool):
-    asked = (sys.executable, ROOT / f"bench/{tool}.py", "--chek")
-    done = subprocess.run(asked, check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = ran(sys.executable, ROOT / f"bench/{tool}.py", "--chek", code=2)
+    assert done.stdout == ""
     assert "--chek" in done.stderr
 
 

@@ -169,8 +169,6 @@ TWO = [[(0.12, 0.25), (0.12, 0.75)], [(0.55, 0.2), (0.85, 0.2), (0.65, 0.8)]]
 def test_two_digits_are_told_with_the_side_of_the_one_that_is_read(tab):
     assert draw(tab, TWO) == "7"
     assert "read the one on the right" in tab.locator("#hint").inner_text()
-    draw(tab, SEVEN)
-    assert "more than one" not in tab.locator("#hint").inner_text()
 
 
 @in_each_browser

@@ -1,8 +1,6 @@
 """`compare --model` with a model of Keras' or TensorFlow's: its own calls, and converted."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ from lenet_bench.results import read_result
 from lenet_bench.show.comparison import render
 from lenet_bench.subjects.formats import own_model
 from lenet_bench.weights import Weights
+from processes import python
 
 pytest.importorskip("keras")
 pytest.importorskip("tensorflow")
@@ -78,7 +77,7 @@ SESSION = "tensorflow:session"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("own")
-    subprocess.run([sys.executable, "-c", MAKE, made], check=True, capture_output=True)
+    python(MAKE, made)
     return made
 
 
@@ -328,10 +327,7 @@ def test_the_lines_to_copy_run(folder, tmp_path, name, file):
 
 def run_lines(text, folder):
     code = f"{text}\nimport json\nprint(json.dumps({{'y': str(type(y))}}))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = python(code, cwd=folder)
     assert json.loads(done.stdout.splitlines()[-1])["y"]
 
 

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 from contextlib import closing
 from functools import cache
 
@@ -16,6 +15,7 @@ from lenet_bench.measure.start import Failed, conditions
 from lenet_bench.models.callers import CALLERS, GIVEN, Model
 from lenet_bench.registry import find, is_installed
 from lenet_bench.subjects.model import ModelFile, unsupported
+from processes import python
 
 TYPES = ("float32", "int64", "int32", "uint8", "bool", "float16", "float64")
 WEIGHTS = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
@@ -271,4 +271,4 @@ def test_the_lines_give_mnn_the_type_that_it_takes(model_of, tmp_path, name):
     (tmp_path / "MNN.py").write_text(MNN)
     (tmp_path / "_tools.py").write_text("mnnconvert = print")
     text = ModelFile(str(model_of(".onnx", "int64"))).program(name, 1)
-    subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True, capture_output=True)
+    python(text, cwd=tmp_path)

@@ -1,7 +1,5 @@
 """`compare --model model.py` and .pt2: models of PyTorch, Keras and JAX that code makes."""
 
-import subprocess
-import sys
 import zipfile
 from contextlib import closing
 from importlib.util import find_spec
@@ -15,6 +13,7 @@ from lenet_bench.subjects import python_model
 from lenet_bench.subjects.by_example import ByExample
 from lenet_bench.subjects.formats import own_model
 from lenet_bench.subjects.python_model import split
+from processes import python
 
 HERE = {name: find_spec(name) is not None for name in ("torch", "jax", "keras")}
 
@@ -100,15 +99,19 @@ def needs(*names):
 
 
 @pytest.fixture
-def measured(run, tmp_path):
+def compared(run, tmp_path):
+    """`compared(file, "torch")`: a round of these backends."""
+    more = ("--rounds", "1", "--timeout", "600s", "-o", tmp_path / "run.jsonl", "--json")
+    return lambda model, *words: run("compare", "--model", model, *words, *more)
+
+
+@pytest.fixture
+def measured(compared, tmp_path):
     """`measured(LAYER, "torch")`: the rows of these backends by name."""
 
-    def rows(code, *backends, function="", options=()):
+    def rows(code, *words, function=""):
         (tmp_path / "parts.py").write_text(PARTS)
-        (tmp_path / "model.py").write_text(code)
-        model, result = f"{tmp_path / 'model.py'}{function}", tmp_path / "run.jsonl"
-        more = ("--rounds", "1", "--timeout", "600s", "-o", result, "--json", *options)
-        done = run("compare", "--model", model, *backends, *more)
+        done = compared(f"{of(tmp_path, code)}{function}", *words)
         assert "Traceback" not in done.errors
         return {row["name"]: row for row in done.answer["backends"]}
 
@@ -133,11 +136,9 @@ def test_a_module_of_several_inputs_and_outputs_is_called_by_their_names(measure
 
 
 @needs("torch")
-def test_pytorch_is_right_with_its_fast_path_and_without(run, tmp_path):
+def test_pytorch_is_right_with_its_fast_path_and_without(compared, tmp_path):
     """At the positions that a mask leaves out, which torch.export computes as all others."""
-    options = ("--rounds", "1", "--json", "-o", tmp_path / "run.jsonl")
-    file = of(tmp_path, MASKED)
-    done = run("compare", "--model", file, "torch:contiguous", "torch:export", *options)
+    done = compared(of(tmp_path, MASKED), "torch:contiguous", "torch:export")
     assert {row["name"]: row["reason"] for row in done.answer["backends"]} == dict.fromkeys(
         ("torch:contiguous", "torch:export")
     )
@@ -213,10 +214,7 @@ print(sys.modules["model"].is_asynchronous)
 def test_a_file_that_computes_finds_jax_as_lenet_does(tmp_path):
     asked = "is_asynchronous = jax.config.read('jax_cpu_enable_async_dispatch')\n"
     file = of(tmp_path, OF_JAX.replace("w =", f"{asked}w ="))
-    done = subprocess.run(
-        [sys.executable, "-c", CALLED, file], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "False\n"
+    assert python(CALLED, file).stdout == "False\n"
 
 
 @needs("keras")
@@ -276,8 +274,7 @@ print(made.exact(made.load(), given, double=True)[0].dtype)
 @needs("keras")
 def test_the_layers_of_a_keras_class_are_in_float64_where_that_is_said(tmp_path):
     file = of(tmp_path, DERIVED.replace("MODEL", "keras.Model(x, model(x))"))
-    done = subprocess.run([sys.executable, "-c", IN_FLOAT64, file], capture_output=True, text=True)
-    assert done.stdout == "float64\n", done.stderr
+    assert python(IN_FLOAT64, file).stdout == "float64\n"
 
 
 def of(tmp_path, code):
@@ -337,30 +334,27 @@ def test_a_model_that_cannot_be_called_is_one_sentence(refused, tmp_path, answer
 
 
 @needs("jax")
-def test_a_tolerance_that_the_models_precision_widens_is_said(run, tmp_path):
+def test_a_tolerance_that_the_models_precision_widens_is_said(compared, tmp_path):
     code = JAX.format(answer="jax.numpy.sin(x * 1e6)")
     file = of(tmp_path, code + ARGS.format(args="(np.full(4, 0.1, np.float32),)"))
-    more = ("--rounds", "1", "--json", "-o", tmp_path / "run.jsonl")
-    done = run("compare", "--model", file, "jax", *more)
+    done = compared(file, "jax")
     assert done.answer["arbiter"].startswith("JAX in float64; its own precision moves these by 0.0")
 
 
 @needs("jax")
-def test_real_inputs_take_the_place_of_get_args(run, refused, tmp_path):
+def test_real_inputs_take_the_place_of_get_args(compared, refused, tmp_path):
     file, data = of(tmp_path, JAX.format(answer="x * 2")), tmp_path / "real.npz"
-    result = ("-o", tmp_path / "run.jsonl")
-    sentence = refused("compare", "--model", file, "jax", *result)
+    sentence = refused("compare", "--model", file, "jax", "-o", tmp_path / "run.jsonl")
     assert "it has no example inputs, which get_args() of a model.py returns" in sentence
     np.savez(data, x=np.ones((3, 5), np.float32))
-    more = ("--input", data, "--rounds", "1", "--json", *result)
-    done = run("compare", "--model", file, "jax", *more)
+    done = compared(file, "jax", "--input", data)
     assert done.answer["inputs"] == {"x": "float32 3x5"}
     assert done.code == 0, done.errors
 
 
 @needs("jax")
 def test_a_shape_takes_the_place_of_that_of_get_args(measured):
-    assert not reasons(measured(OF_JAX, "jax", options=("--shape", "x=7x4")))
+    assert not reasons(measured(OF_JAX, "jax", "--shape", "x=7x4"))
 
 
 def test_a_file_that_hangs_ends_at_the_timeout(monkeypatch, tmp_path):
@@ -468,24 +462,23 @@ def exported(tmp_path_factory):
     if not HERE["torch"]:
         pytest.skip("needs torch")
     folder = tmp_path_factory.mktemp("exported")
-    subprocess.run([sys.executable, "-c", EXPORTED, folder], check=True, capture_output=True)
+    python(EXPORTED, folder)
     return folder
 
 
 @pytest.mark.parametrize("name", ["program.pt2", "without.pt2"])
-def test_an_exported_program_is_called_and_compiled(run, exported, tmp_path, name):
-    options = ("--rounds", "1", "-o", tmp_path / "run.jsonl", "--json")
-    done = run("compare", "--model", exported / name, "torch:contiguous", "torch:export", *options)
+def test_an_exported_program_is_called_and_compiled(compared, exported, name):
+    done = compared(exported / name, "torch:contiguous", "torch:export")
     assert [row["status"] for row in done.answer["backends"]] == ["ok", "ok"], done.errors
     assert done.answer["inputs"]["a"] == {"program.pt2": "float32 2x4"}.get(name, "float32 1x4")
 
 
-def test_a_compiled_package_needs_inputs(run, refused, exported, tmp_path):
+def test_a_compiled_package_needs_inputs(run, compared, refused, exported, tmp_path):
     package, data = exported / "package.pt2", tmp_path / "real.npz"
-    result = ("-o", tmp_path / "run.jsonl")
-    assert "give them in its order: --input" in refused("compare", "--model", package, *result)
+    said = refused("compare", "--model", package, "-o", tmp_path / "run.jsonl")
+    assert "give them in its order: --input" in said
     np.savez(data, a=np.ones((3, 4), np.float32), b=np.ones((3, 4), np.float32))
-    done = run("compare", "--model", package, "--input", data, "--rounds", "1", "--json", *result)
+    done = compared(package, "--input", data)
     (row,) = done.answer["backends"]
     assert (row["name"], row["status"]) == ("torch:export", "ok"), done.errors
     lines = run("compare", "--model", package, "--input", data, "--code", "torch:export").output

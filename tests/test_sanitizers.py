@@ -1,11 +1,11 @@
 """`make sanitize` as a test: the native backends under ASan, UBSan and TSan."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 SCRIPT = Path(__file__).with_name("sanitize.sh")
 
@@ -17,7 +17,4 @@ SCRIPT = Path(__file__).with_name("sanitize.sh")
 )
 def test_native_backends_are_clean_under_the_sanitizers():
     """Builds twice and runs tests/sanitized on each build."""
-    done = subprocess.run(
-        ["bash", str(SCRIPT), sys.executable], capture_output=True, text=True, timeout=1800
-    )
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-8000:]
+    ran("bash", SCRIPT, sys.executable, timeout=1800)

@@ -70,7 +70,7 @@ def test_the_same_result_gives_the_same_bytes(result_file, shared_file, run):
     assert given(result_file).content == content
     assert given(shared_file).content == content
     assert check_file(shared_file).name == shared_file.name
-    printed = run("share", str(result_file), "--print").output
+    printed = run("share", result_file, "--print").output
     assert printed.encode() == gzip.decompress(content)
 
 
@@ -88,11 +88,10 @@ def test_a_text_that_is_repeated_is_made_public_once(tmp_path):
     assert made_public.cache_info().misses - before < 250 * len(named) + 100
 
 
-def test_a_shared_result_is_not_continued(shared_file, run):
+def test_a_shared_result_is_not_continued(shared_file, refused):
     content = shared_file.read_bytes()
-    done = run("compare", "fused", "--rounds", "1", "-o", str(shared_file))
-    assert done.code == 1
-    assert "shared result" in done.errors
+    said = refused("compare", "fused", "--rounds", "1", "-o", shared_file)
+    assert "shared result" in said
     assert shared_file.read_bytes() == content
 
 
@@ -122,16 +121,15 @@ def test_a_folder_is_checked_whole_but_for_its_readme(shared_file, run, tmp_path
     file = shared_file.rename(folder / shared_file.name)
     (folder / "README.md").write_text("what this is")
     assert list(shared_files([folder])) == [file]
-    assert run("share", "--check", str(folder)).code == 0
+    assert run("share", "--check", folder).code == 0
     (folder / "run-me.sh").write_text("rm")
-    assert run("share", "--check", str(folder)).code == 1
+    assert run("share", "--check", folder).code == 1
 
 
 def test_share_writes_nothing_without_a_yes(result_file, tmp_path, run):
     folder = tmp_path / "community"
-    asked = ("share", str(result_file), "-o", str(folder))
     for answer, code in ((b"n\n", 0), (b"", 2)):
-        assert run(*asked, input=answer).code == code
+        assert run("share", result_file, "-o", folder, input=answer).code == code
         assert not folder.exists()
 
 
@@ -145,8 +143,7 @@ def test_share_does_one_thing_at_a_time(run):
 
 def test_share_writes_one_file(result_file, tmp_path, run):
     folder = tmp_path / "community"
-    asked = ("share", str(result_file), "-o", str(folder))
-    done = run(*asked, input=b"y\n")
+    done = run("share", result_file, "-o", folder, input=b"y\n")
     assert done.code == 0
     (file,) = folder.iterdir()
     assert check_file(file)
@@ -160,7 +157,7 @@ def test_a_run_of_why_is_kept_with_its_parts(tmp_path, run):
     apart = blocks("torch", 90, experiments=experiments(python=40), anatomy=anatomy)
     untaken = blocks("numpy", 50, no_experiments_reason="it has no operations")
     write_log(path, log(apart, untaken, apart=True))
-    assert run("share", "--keep", str(path)).code == 0
+    assert run("share", "--keep", path).code == 0
     kept = path.with_suffix(".jsonl.gz")
     assert breakdowns(read_result(kept)) == breakdowns(read_result(path))
 
@@ -169,15 +166,13 @@ def test_what_is_kept_is_of_any_backend(tmp_path, run):
     paths = [tmp_path / f"{name}.jsonl" for name in ("a", "b")]
     for path in paths:
         write_log(path, log(blocks("torch/my_setting", 20), failed("other", "crashed", "<b>")))
-    assert run("share", "--keep", *map(str, paths)).code == 0
+    assert run("share", "--keep", *paths).code == 0
     for path in paths:
         kept = read_result(path.with_suffix(".jsonl.gz"))
         assert render(kept) == render(read_result(path))
 
 
-def test_a_kept_file_never_replaces_what_it_was_made_of(shared_file, run):
+def test_a_kept_file_never_replaces_what_it_was_made_of(shared_file, refused):
     before = shared_file.read_bytes()
-    refused = run("share", "--keep", str(shared_file))
-    assert refused.code == 1
-    assert "end in .jsonl," in refused.errors
+    assert "end in .jsonl," in refused("share", "--keep", shared_file)
     assert shared_file.read_bytes() == before

@@ -1,7 +1,6 @@
 """Environments of versions, made by pip without a network: wheels of what is installed here."""
 
 import re
-import subprocess
 import sys
 from importlib.metadata import distribution, requires, version
 from pathlib import Path
@@ -11,6 +10,7 @@ from zipfile import ZipFile
 import pytest
 from conftest import ROOT, environment
 from packaging.requirements import Requirement
+from processes import ran
 
 pytest.importorskip("ensurepip", reason="this Python makes no environments")
 
@@ -91,13 +91,8 @@ def gate(offline, tmp_path_factory):
 
     def run(*versions):
         summary.unlink(missing_ok=True)
-        done = subprocess.run(
-            ["sh", "gate.sh", *versions],
-            cwd=folder,
-            env=offline | {"GITHUB_STEP_SUMMARY": str(summary)},
-            capture_output=True,
-            text=True,
-        )
+        own = offline | {"GITHUB_STEP_SUMMARY": str(summary)}
+        done = ran("sh", "gate.sh", *versions, code=None, cwd=folder, env=own)
         return done.returncode, summary.read_text(), done.stderr
 
     return run

@@ -58,16 +58,19 @@ def test_what_pip_would_take_is_refused(name):
         find(name)
 
 
+def environment_of(name):
+    found = environments.of(name)
+    assert found
+    return found
+
+
 def test_its_environment_has_that_version_and_what_the_core_needs(home):
-    environment = environments.of("onnxruntime==1.26.0")
-    assert environment is not None
+    environment = environment_of("onnxruntime==1.26.0")
     lines = environment.pins.splitlines()
     assert lines[0] == "onnxruntime==1.26.0"
     assert any(line.startswith("msgspec") for line in lines)
     assert not environment.created
-    of_tensorflow = environments.of("tensorflow==2.18.0")
-    assert of_tensorflow is not None
-    assert of_tensorflow.pins.startswith("tensorflow-cpu==2.18.0\n")
+    assert environment_of("tensorflow==2.18.0").pins.startswith("tensorflow-cpu==2.18.0\n")
     assert environment.folder == home / "onnxruntime==1.26.0"
 
 
@@ -104,17 +107,20 @@ def test_the_verdict_in_words(us, imports, sentence):
     assert sentence.split(";")[0] in render(found, form="markdown")
 
 
+def of_releases(times_us, **rest):
+    """A run of these versions."""
+    return result(*(blocks(f"onnxruntime=={one}", us, **rest) for one, us in times_us.items()))
+
+
 def test_a_difference_within_the_floor_is_none():
-    names = {"1.20.1": 20, "1.20.1 (again)": 21, "1.26.0": 21}
-    found = result(*(blocks(f"onnxruntime=={name}", us) for name, us in names.items()))
+    found = of_releases({"1.20.1": 20, "1.20.1 (again)": 21, "1.26.0": 21})
     floor, verdict = said(versions(found), found.rules.margin)
     assert "onnxruntime 1.20.1 in a second environment takes 1.05 times" in floor
     assert "by no more than the floor" in verdict
 
 
 def test_the_floor_is_of_the_version_that_is_there_twice():
-    names = {"1.20.1": 20, "1.26.0": 26, "1.26.0 (again)": 26}
-    found = result(*(blocks(f"onnxruntime=={name}", us) for name, us in names.items()))
+    found = of_releases({"1.20.1": 20, "1.26.0": 26, "1.26.0 (again)": 26})
     verdict, floor = said(versions(found), found.rules.margin)
     assert verdict.startswith("onnxruntime 1.26.0 takes 1.30 times")
     assert "takes 1.00 times" in floor
@@ -122,17 +128,14 @@ def test_the_floor_is_of_the_version_that_is_there_twice():
 
 
 def test_a_release_is_newer_than_what_came_before_it():
-    names = {"1.27.0": 30, "1.27.0rc1": 20}
-    found = result(*(blocks(f"onnxruntime=={name}", us) for name, us in names.items()))
+    found = of_releases({"1.27.0": 30, "1.27.0rc1": 20})
     assert [row["version"] for row in versions(found)] == ["1.27.0rc1", "1.27.0"]
     assert not passes(found, 0.05)
     assert passes(found, 0.6)
 
 
 def test_without_an_interval_no_version_passes():
-    names = {"1.20.1": 20, "1.26.0": 40}
-    found = result(*(blocks(f"onnxruntime=={name}", us, rounds=5) for name, us in names.items()))
-    assert not passes(found, 0.05)
+    assert not passes(of_releases({"1.20.1": 20, "1.26.0": 40}, rounds=5), 0.05)
 
 
 def test_a_version_that_does_not_run_does_not_pass():
@@ -142,16 +145,13 @@ def test_a_version_that_does_not_run_does_not_pass():
 
 @pytest.mark.parametrize("name", ["litert", "mnn", "numpy", "onnxruntime", "tensorflow", "torch"])
 def test_each_api_that_is_measured_release_by_release_has_versions(name):
-    environment = environments.of(f"{name}==1.2.3")
-    assert environment is not None
-    assert environment.pins.partition("\n")[0].endswith("==1.2.3")
+    assert environment_of(f"{name}==1.2.3").pins.partition("\n")[0].endswith("==1.2.3")
 
 
 def test_packages_that_are_released_together_have_that_version(home):
-    environment = environments.of("mlx==0.30.0")
-    assert environment is not None
-    assert environment.pins.startswith("mlx==0.30.0\n")
-    assert "mlx-cpu==0.30.0" in environment.pins or "mlx-cpu" not in environment.pins
+    pins = environment_of("mlx==0.30.0").pins
+    assert pins.startswith("mlx==0.30.0\n")
+    assert "mlx-cpu==0.30.0" in pins or "mlx-cpu" not in pins
     with pytest.raises(LenetBenchError, match="has no versions"):
         environments.create("opencv==4.10.0.84")
     assert why_absent("opencv==4.5") == (
@@ -170,15 +170,14 @@ def test_a_version_that_is_too_old_is_known(name, asked):
 
 
 def test_versions_are_in_the_order_of_their_numbers():
-    found = result(*(blocks(f"onnxruntime==1.{n}.0", 20) for n in (10, 9, 20)))
+    found = of_releases({"1.10.0": 20, "1.9.0": 20, "1.20.0": 20})
     assert [row["version"] for row in versions(found)] == ["1.9.0", "1.10.0", "1.20.0"]
-    assert versions(result(blocks("onnxruntime==1.9.0", 20))) == []
+    assert versions(of_releases({"1.9.0": 20})) == []
 
 
 def test_a_version_needs_this_python():
-    environment = environments.of("torch==2.9.1")
-    assert environment is not None
-    assert environment.pythons == (f"{sys.version_info.major}.{sys.version_info.minor}",)
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert environment_of("torch==2.9.1").pythons == (here,)
 
 
 def test_versions_that_cannot_be_told_apart_share_a_sentence():
