@@ -15,7 +15,7 @@ from lenet_bench.registry import (
 from lenet_bench.show.comparison import render
 from lenet_bench.show.figures.records import as_run
 from lenet_bench.show.page import page
-from lenet_bench.show.versions import passes, said, versions
+from lenet_bench.show.versions import passes, said, uncompared, versions
 from msgspec.structs import replace
 from sample_results import blocks, failed, result, timed_starts
 
@@ -132,6 +132,29 @@ def test_a_release_is_newer_than_what_came_before_it():
     assert [row["version"] for row in versions(found)] == ["1.27.0rc1", "1.27.0"]
     assert not passes(found, 0.05)
     assert passes(found, 0.6)
+
+
+@pytest.mark.parametrize(
+    ("library", "version"),
+    [
+        ("OpenVINO 2026.4.1-22982-e213a147257-releases/2026/4", "2026.4.1"),
+        ("PyTorch 2.13.0+cpu", "2.13.0+cpu"),
+        ("Chainer 7.8.1 on NumPy 1.23.5", "7.8.1"),
+    ],
+)
+def test_a_version_is_read_of_what_ran(library, version):
+    runs = {"library": library}
+    found = result(blocks("openvino==0.0.1", 20), blocks("openvino", 40, runs=runs))
+    assert [row["version"] for row in versions(found)] == ["0.0.1", version]
+    assert not passes(found, 0.05)
+    assert uncompared(found) == []
+
+
+def test_a_version_that_stands_beside_no_other_does_not_pass():
+    old, new = blocks("openvino==1.0", 20), blocks("openvino", 20, runs={"library": "a fork"})
+    found = result(old, new, blocks("fused", 9))
+    assert uncompared(found) == ["openvino==1.0", "openvino"]
+    assert not passes(found, 0.05)
 
 
 def test_without_an_interval_no_version_passes():

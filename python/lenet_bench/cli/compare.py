@@ -28,7 +28,7 @@ from .options import (
     subject_of,
     usable,
 )
-from .output import run, say, screen
+from .output import complain, run, say, screen
 
 if TYPE_CHECKING:
     from ..results import Result
@@ -212,7 +212,7 @@ def compare(
     from ..results.statistics import FEWEST_STARTS
     from ..show.comparison import comparison
     from ..show.sizes import answered
-    from ..show.versions import passes
+    from ..show.versions import passes, uncompared
     from ..subjects.model import OwnModel
 
     least_rounds = int(quick and not chosen["budget_s"])
@@ -261,7 +261,11 @@ def compare(
         say(comparison([result], form, screen(), asked))
         timed = any(row.status == "ok" for row in result.backends)
         well = not failures(result.backends, asked) and (timed or not model)
-        return well and (fail_over is None or passes(result, fail_over))
+        if fail_over is None:
+            return well
+        for name in uncompared(result):
+            complain(f"{name} was compared with no other version, so --fail-over fails")
+        return well and passes(result, fail_over)
 
     code = run(measure, options, show, network=network)
     say(answered(results, form, screen()))

@@ -1,5 +1,6 @@
 """Versions of an API side by side: a table, and in sentences whether the upgrade made it slower."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from packaging.version import InvalidVersion, Version
@@ -49,9 +50,10 @@ def versions(result: Result) -> list[Record]:
 
 
 def _version(row: BackendResult) -> str:
-    """As it was asked for, or as what ran said; "" where that is none."""
+    """As it was asked for, or the first that what ran said; "" where that is none."""
     asked = without_threads(row.name).partition("==")[2].removesuffix(AGAIN)
-    version = asked or (row.runs or {}).get("library", "").rpartition(" ")[2]
+    ran = re.findall(r"\d+\.[\w.+]*", (row.runs or {}).get("library", ""))
+    version = asked or next(iter(ran), "")
     try:
         Version(version)
     except InvalidVersion:
@@ -63,11 +65,21 @@ def _is_again(row: BackendResult) -> bool:
     return without_threads(row.name).endswith(AGAIN)
 
 
+def uncompared(result: Result) -> list[str]:
+    """What runs, of an API that a version is named of, and stands beside no other of it."""
+    apis = {without_version(row.name) for row in result.backends if "==" in row.name}
+    ran = [row for row in result.backends if row.status == "ok"]
+    beside = {row["name"] for row in versions(result)}
+    return [r.name for r in ran if without_version(r.name) in apis and r.name not in beside]
+
+
 def passes(result: Result, by: float) -> bool:
     """Whether each version runs, and none takes longer than the oldest by more than this share.
 
     What differs by no more than the floor does not take longer. Without an interval none passes.
     """
+    if uncompared(result):
+        return False
     versioned = [row for row in result.backends if "==" in row.name]
     if any(row.status != "ok" for row in versioned):
         return False
