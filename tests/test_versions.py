@@ -162,8 +162,17 @@ def test_without_an_interval_no_version_passes():
 
 
 def test_a_version_that_does_not_run_does_not_pass():
-    old = blocks("onnxruntime==1.20.1", 20)
-    assert not passes(result(old, failed("onnxruntime==1.26.0", "unsupported", "x")), 0.05)
+    old = [blocks(f"onnxruntime==1.{n}.1", 20) for n in (20, 21)]
+    for name in ("onnxruntime==1.26.0", "onnxruntime"):
+        assert not passes(result(*old, failed(name, "unsupported", "x")), 0.05)
+    assert passes(result(*old), 0.05)
+
+
+def test_a_noisy_floor_does_not_open_the_gate():
+    times = {"1.20.1": (20,) * 12, "1.20.1 (again)": (10, 40) * 6, "1.26.0": (24,) * 12}
+    found = result(*(timed_starts(f"onnxruntime=={name}", *us) for name, us in times.items()))
+    assert versions(found)[2]["within"]
+    assert not passes(found, 0.05)
 
 
 @pytest.mark.parametrize("name", ["litert", "mnn", "numpy", "onnxruntime", "tensorflow", "torch"])

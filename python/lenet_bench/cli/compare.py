@@ -143,7 +143,7 @@ def _numbers(text: str, what: str, most: int, example: str) -> tuple[int, ...]:
 @option("--floor", "Measure the first backend's version in a second environment, too.")
 @option(
     "--fail-over SHARE",
-    "Exit 1 if a version fails or has no interval, or if even its low end is above: 5%.",
+    "Exit 1 if a row fails or has no interval, or if even its low end is above, floor or not: 5%.",
     kind=share_of,
 )
 @option("--cold", "Read 64 MB before each call: cold caches.")
