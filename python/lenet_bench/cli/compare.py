@@ -202,8 +202,8 @@ def compare(
     $ lenet-bench compare --model mine.keras --code litert
     $ lenet-bench compare --json | jq '.backends[] | {name, p50_us, verdict}'
 
-    Exit codes: 0 if all ran that can run it, 1 if one failed, was not reached, is named and not
-    installed, or is slower than --fail-over allows.
+    Exit codes: 0 if all ran that can run it, 1 if none could, or if one failed, was not reached,
+    is named and not installed, or is slower than --fail-over allows.
     """
     from ..measure.comparison import compare as measure
     from ..measure.options import CompareOptions
@@ -260,7 +260,7 @@ def compare(
         asked = [row.name for row in result.backends if without_threads(row.name) in named]
         say(comparison([result], form, screen(), asked))
         timed = any(row.status == "ok" for row in result.backends)
-        well = not failures(result.backends, asked) and (timed or not model)
+        well = not failures(result.backends, asked) and timed
         if fail_over is None:
             return well
         for name in uncompared(result):
