@@ -114,6 +114,18 @@ def test_a_backend_that_was_broken_before_does_not_regress():
     assert became == {"b": "mended", "old": "removed", "c": "added"}
 
 
+def test_what_new_has_no_figure_of_is_undecided():
+    few = blocks("b", 200, rounds=1, samples_ns=(200_000,) * 9)
+    new = result(blocks("a", 100), few)
+    found = diff(OLD, new, fail_over=0.05, fail_if_noisy=True)
+    assert (found.undecided, found.failed) == (["b", "c"], True)
+    gone, unknown = found.notes
+    assert gone.startswith("NEW lacks backends that ran in OLD: c;")
+    assert unknown.startswith("too few calls for a median of: b;")
+    failing = result(blocks("a", 100), failed("c", "wrong", "no"))
+    assert diff(failing, result(blocks("a", 100)), fail_over=0.05).undecided == []
+
+
 def test_relative_compares_ratios_to_the_baseline():
     """A machine that is half as fast, on which one backend is slower still."""
     new = result(blocks("a", 200), blocks("b", 400), blocks("c", 1000))
@@ -313,7 +325,7 @@ def test_the_command_can_fail_on_noise(run, tmp_path, starts):
     done = run("diff", *files, *OVER)
     assert done.code == 0
     said = " ".join(done.output.split())
-    assert said.endswith("with confidence, but noise hides a; --fail-if-noisy fails then")
+    assert said.endswith("with confidence, but a may be; --fail-if-noisy fails then")
     done = run("diff", *files, *OVER, "--fail-if-noisy")
     assert done.code == 1
     assert done.output.splitlines()[-1] == "failed: may be slower by more than 5 %: a"

@@ -109,7 +109,10 @@ def _newest() -> Path:
     "Exit 1 if a backend is broken, or if even the low end of its interval is above this: 5%.",
     kind=share_of,
 )
-@option("--fail-if-noisy", "With --fail-over: exit 1 also if noise hides whether one is slower.")
+@option(
+    "--fail-if-noisy",
+    "With --fail-over: exit 1 also if noise hides whether one is slower, or NEW lacks it.",
+)
 @option("--relative", "Compare ratios to the baseline: for two machines.")
 @option(
     "--baseline BACKEND",

@@ -105,9 +105,9 @@ def diff(
     """Compare two results.
 
     `fail_over` is the slowdown from which a backend counts as regressed: 0.05 is 5 %, and with
-    `fail_if_noisy` the comparison fails too where noise hides whether there is one. `relative`
-    compares ratios to the baseline, NEW's where none is named. Raises LenetBenchError where there
-    is nothing to compare.
+    `fail_if_noisy` the comparison fails too where noise hides whether there is one, or NEW has no
+    figure. `relative` compares ratios to the baseline, NEW's where none is named. Raises
+    LenetBenchError where there is nothing to compare.
     """
     check_results(old, new)
     if fail_if_noisy and fail_over is None:
@@ -252,6 +252,11 @@ def _notes(
             "compares each backend's ratio to the baseline"
         )
     compared = [change for change in changes if change.ratio and change.name != baseline]
+    lost = _lost(changes)
+    if gone := [change.name for change in lost if change.became == "removed"]:
+        yield f"NEW lacks backends that ran in OLD: {', '.join(gone)}; measure these too"
+    if unknown := [change.name for change in lost if change.became != "removed"]:
+        yield f"too few calls for a median of: {', '.join(unknown)}; measure longer (--budget)"
     if baseline is None and any(change.became in ("slower", "faster") for change in compared):
         yield (
             "between two runs a machine itself becomes some percent faster or slower, which these "
@@ -286,7 +291,8 @@ def _undecided(
     if fail_over is None:
         return {}
     compared = [change for change in changes if change.ratio and change.name != baseline]
-    found: dict[str, Change | Tail | None] = {change.name: change for change in compared}
+    known = [*compared, *_lost(changes)]
+    found: dict[str, Change | Tail | None] = {change.name: change for change in known}
     if baseline is None and _paced(old, new):
         found |= {f"{change.name}'s p99": change.p99 for change in compared}
     bounds = {
@@ -297,6 +303,17 @@ def _undecided(
         for name, (low, high) in bounds.items()
         if low is None or high is None or low <= 1 + fail_over < high
     }
+
+
+def _lost(changes: Sequence[Change]) -> list[Change]:
+    """Those that ran in OLD and did not fail in NEW, but have no figure to compare."""
+    return [
+        change
+        for change in changes
+        if change.old_status == "ok"
+        and change.became in ("ambiguous", "removed")
+        and not change.ratio
+    ]
 
 
 def _find(result: Result, name: str) -> BackendResult | None:

@@ -144,5 +144,5 @@ def _outcome(diff: Difference) -> Iterator[tuple[str, str]]:
     else:
         said = f"passed: no backend is broken or slower by more than {allowed} with confidence"
         if diff.undecided:
-            said += f", but noise hides {', '.join(diff.undecided)}; --fail-if-noisy fails then"
+            said += f", but {', '.join(diff.undecided)} may be; --fail-if-noisy fails then"
         yield said, "bold yellow" if diff.undecided else "bold green"
