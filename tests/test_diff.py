@@ -196,6 +196,13 @@ def test_a_rule_that_differs_is_said(rule, value, what):
     assert [one.what for one in diff(OLD, new).differences] == [what]
 
 
+def test_a_variable_that_no_rule_sets_is_said():
+    given = {"OPENBLAS_CORETYPE": "Prescott", "OMP_NUM_THREADS": "4"}
+    new = replace(OLD, machine=Machine(OLD.machine.processor, software=Software(variables=given)))
+    (found,) = diff(OLD, new).differences
+    assert (found.what, found.old, found.new) == ("$OPENBLAS_CORETYPE", "none", "Prescott")
+
+
 def test_a_version_that_differs_is_said():
     with_keras = Machine(software=Software(packages={"keras": "3.0"}))
     old, new = replace(OLD, machine=Machine()), replace(OLD, machine=with_keras, version="0.2.0")

@@ -109,6 +109,15 @@ def test_a_run_with_another_version_is_refused_where_it_matters(package):
             goes_on()
 
 
+def test_a_run_in_another_environment_is_refused():
+    now, then = (
+        log(blocks("openblas", 9), machine=Machine(software=Software(variables=given))).header
+        for given in ({"OPENBLAS_CORETYPE": "Prescott"}, {})
+    )
+    with pytest.raises(ResultError, match=r"\(\$OPENBLAS_CORETYPE: none, now Prescott\)"):
+        check_same(then, now, "r.jsonl")
+
+
 def test_of_a_compressed_run_it_is_said_how_to_unpack_it(tmp_path):
     output = tmp_path / "result.jsonl.gz"
     measured(scratch.Honest, output=output, rounds=1)

@@ -47,9 +47,10 @@ def hardware(machine: Machine) -> dict[str, Any]:
 
 
 def settings(measured: Header | Result) -> dict[str, Any]:
-    """The rules that affect the time of a call."""
+    """The rules and the environment's variables that affect the time of a call."""
     rules = measured.rules
     threads = dict.fromkeys(map(rules.threads_of, measured.backends))
+    variables = {**measured.machine.software.variables, **rules.variables}
     return {
         "network": rules.network,
         **{f"input {name}": form for name, form in rules.placed.inputs.items()},
@@ -64,7 +65,7 @@ def settings(measured: Header | Result) -> dict[str, Any]:
         "callers in": rules.callers_in if rules.callers else None,
         "read before a call for cold caches, MB": rules.cold_mb,
         "cores": rules.worker_cores,
-        **{f"${name}": value for name, value in rules.variables.items()},
+        **{f"${name}": value for name, value in variables.items()},
     }
 
 
