@@ -196,6 +196,17 @@ def test_a_rule_that_differs_is_said(rule, value, what):
     assert [one.what for one in diff(OLD, new).differences] == [what]
 
 
+def test_the_state_of_the_machine_is_said_where_both_files_hold_it():
+    def on(kernel, **state):
+        return replace(OLD, machine=Machine(Processor(**state), software=Software(kernel=kernel)))
+
+    old = on("6.1", governor="powersave", turbo=True, huge_pages="never")
+    found = diff(old, on("6.8", governor="performance", turbo=False, time_from="tsc"))
+    assert [one.what for one in found.differences] == ["governor", "turbo", "kernel"]
+    assert (found.differences[0].old, found.differences[1].new) == ("powersave", "False")
+    assert not any("machines differ" in note for note in found.notes)
+
+
 def test_a_variable_that_no_rule_sets_is_said():
     given = {"OPENBLAS_CORETYPE": "Prescott", "OMP_NUM_THREADS": "4"}
     new = replace(OLD, machine=Machine(OLD.machine.processor, software=Software(variables=given)))

@@ -19,8 +19,11 @@ class ConditionDifference:
 
 def condition_differences(old: Result, new: Result) -> list[ConditionDifference]:
     """All differences, the most important first."""
+    states = _state(old.machine), _state(new.machine)
+    known = [name for name in states[0] if None not in (one[name] for one in states)]
     return [
         *differing(hardware(old.machine), hardware(new.machine)),
+        *differing(*({name: one[name] for name in known} for one in states)),
         *differing(settings(old), settings(new)),
         *differing(versions(old), versions(new)),
     ]
@@ -43,6 +46,19 @@ def hardware(machine: Machine) -> dict[str, Any]:
         "caches": ", ".join(f"{cache.bytes // 1024} KiB" for cache in cpu.caches) or None,
         "virtual": cpu.virtual,
         "memory": f"{memory / 2**30:.0f} GiB" if memory else None,
+    }
+
+
+def _state(machine: Machine) -> dict[str, Any]:
+    """What may change between two runs on one machine."""
+    cpu, software = machine.processor, machine.software
+    return {
+        "governor": cpu.governor,
+        "turbo": cpu.turbo,
+        "clock source": cpu.time_from,
+        "huge pages": cpu.huge_pages,
+        "kernel": software.kernel,
+        "libc": software.libc,
     }
 
 
