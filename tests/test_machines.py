@@ -23,10 +23,10 @@ COMMITTED = [
 HOSTILE = "<img src=x onerror='window.hacked = 1'>"
 
 
-def machine_log(model, factor=1.0, names=("fused", "onednn", "keras")):
+def machine_log(model, factor=1.0, names=("fused", "onednn", "keras"), **rules):
     """A result of that machine, which is so many times slower."""
     rows = [blocks(name, 20 * factor * 3**n) for n, name in enumerate(names)]
-    return log(*rows, machine=Machine(Processor(model=model, logical=4)))
+    return log(*rows, machine=Machine(Processor(model=model, logical=4)), **rules)
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +94,21 @@ def test_a_file_that_cannot_be_read_costs_its_own_row(folder, run_here):
         "us": pytest.approx(180, rel=1e-3),
         "starts": 12,
     }
+
+
+@pytest.mark.parametrize(
+    ("rules", "options"),
+    [
+        ({"interval_s": 0.02, "cold_mb": 64}, "--interval and --cold"),
+        ({"beside": 1}, "--beside"),
+        ({"quota": 1.5}, "--quota"),
+    ],
+)
+def test_calls_under_other_conditions_are_refused(tmp_path, rules, options):
+    write_log(tmp_path / "r.jsonl", machine_log("Fast 1000", **rules))
+    found, (refused,) = measured_machines([tmp_path / "r.jsonl"])
+    assert found == []
+    assert f"r.jsonl: was measured with {options}, and" in refused
 
 
 def test_what_cannot_be_shown_is_said(folder, run_here):

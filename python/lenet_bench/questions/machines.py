@@ -11,6 +11,7 @@ from ..results import read_log
 from ..results.differences import hardware
 from ..results.machine import Processor
 from ..results.read import medians
+from ..texts import listed
 
 #: The folders of results in a checkout: our own, and shared ones.
 FOLDERS = (Path("results/cpu"), Path("results/community"))
@@ -70,15 +71,24 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 def _measured_machine(path: Path) -> MeasuredMachine:
     log = read_log(path)
     header, found = log.header, list(medians(log))
-    if header.rules.network != LENET:
-        raise ResultError(f"{path}: is of the network {header.rules.network}, not of LeNet")
+    rules = header.rules
+    if rules.network != LENET:
+        raise ResultError(f"{path}: is of the network {rules.network}, not of LeNet")
+    conditions = {
+        "--interval": rules.interval_s,
+        "--beside": rules.beside,
+        "--cold": rules.cold_mb,
+        "--quota": rules.quota,
+    }
+    if given := [option for option, value in conditions.items() if value]:
+        raise ResultError(f"{path}: was measured with {listed(given)}, and is not comparable")
     if not found:
         raise ResultError(f"{path}: no backend was timed long enough for a median")
     return MeasuredMachine(
         source=str(path),
         processor=header.machine.processor,
         gpu=next((row.gpu.name for row, _ in found if row.gpu), None),
-        threads=header.rules.threads,
+        threads=rules.threads,
         version=header.version,
         started=header.started,
         times={row.name: Median(us, len(row.blocks)) for row, us in found},
