@@ -2,7 +2,10 @@
 
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 
 import pytest
 from lenet_bench.errors import LenetBenchError
@@ -76,6 +79,55 @@ def test_what_fails_to_install_leaves_nothing(run, home, tmp_path_factory, monke
     assert f"{name}: the package index does not answer, or has no " in done.errors
     assert list(home.iterdir()) == []
     assert not (here / "ran").exists()
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """The commands that make environments, which here only make an empty interpreter."""
+    found = []
+
+    def step(command):
+        found.append(command)
+        if "venv" in command:
+            (Path(command[-1]) / "bin").mkdir(parents=True)
+            (Path(command[-1]) / "bin/python").touch()
+        return ""
+
+    monkeypatch.setattr(environments, "_run", step)
+    return found
+
+
+def test_two_that_make_one_environment_at_once_make_it_once(home, steps):
+    name, told = "onnxruntime==1.26.0", Queue[str]()
+    second = Thread(target=environments.create, args=(name, told.put))
+
+    def started(_):
+        if second.ident is None:
+            second.start()
+            assert "waiting for another process" in told.get(timeout=60)
+
+    environments.create(name, started)
+    second.join()
+    assert sum("venv" in command for command in steps) == 1
+    assert (home / name / "complete").exists()
+
+
+@pytest.mark.usefixtures("steps")
+@pytest.mark.parametrize("fails", [True, False])
+def test_what_cannot_be_made_anew_stays_as_it_was(home, monkeypatch, fails):
+    environments.create(name := "onnxruntime==1.26.0")
+    (old := home / name / "old").touch()
+
+    def refuse(_):
+        raise LenetBenchError("no")
+
+    if fails:
+        monkeypatch.setattr(environments, "_python_for", refuse)
+    with pytest.raises(LenetBenchError) if fails else nullcontext():
+        environments.create(name)
+    assert old.exists() == fails
+    assert (home / name / "complete").exists()
+    assert list(home.iterdir()) == [home / name]
 
 
 def test_list_names_backends(run, home):

@@ -5,15 +5,18 @@ Python it needs, and a folder that `create` makes from it. All other backends ru
 interpreter.
 """
 
+import fcntl
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...atomic import writing
 from ...cache import base_folder
 from ...errors import LenetBenchError
 from ...installed import CONVERTER, core_requirements, extra_requirements, fits, package_name
@@ -114,7 +117,7 @@ def variables(row: "Backend", threads: int, *, hide_output: bool = True) -> dict
 
 
 def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Environment:
-    """Create an environment, replacing an old one; a failure leaves nothing behind.
+    """Create an environment, replacing an old one; a failure leaves that one, or nothing.
 
     `progress` is called with each step. Raises LenetBenchError with the last line of pip's output.
     """
@@ -123,14 +126,47 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
         raise LenetBenchError(f"no environment is called {name!r}; `lenet-bench env list` has all")
     if not environment.pins:
         raise LenetBenchError(f"{name.partition('==')[0]} has no versions to choose from")
+    was_created = environment.created
+    with _alone(progress):
+        if was_created or not environment.created:
+            _make(environment, progress)
+    return environment
+
+
+@contextmanager
+def _alone(progress: Callable[[str], None]) -> Iterator[None]:
+    """While no other process makes an environment."""
+    with writing(_home(), LenetBenchError):
+        _home().mkdir(parents=True, exist_ok=True)
+        folder = os.open(_home(), os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(f"waiting for another process, which makes an environment in {_home()}")
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(folder)
+
+
+def _make(environment: Environment, progress: Callable[[str], None]) -> None:
+    """Make it anew; the old one lies aside meanwhile, for a failure."""
+    name, folder = environment.name, environment.folder
+    aside = folder.with_name(f".{name}")
+    if environment.created and not folder.is_symlink():
+        shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(aside)
     remove(name)
     size = f" ({environment.gigabytes:g} GB)" if environment.gigabytes else ""
     progress(f"{name}: {environment.summary}{size}")
     pip = [str(environment.interpreter), "-I", "-m", "pip"]  # none of the working directory
     install = [*pip, "--disable-pip-version-check", "install"]
-    pins = environment.folder / "requirements.txt"
+    pins = folder / "requirements.txt"
     try:
-        _run([_python_for(environment), "-I", "-m", "venv", str(environment.folder)])
+        _run([_python_for(environment), "-I", "-m", "venv", str(folder)])
         if environment.first:
             progress(f"{name}: first {', '.join(environment.first)}")
             _run([*install, *environment.first])
@@ -139,11 +175,13 @@ def create(name: str, progress: Callable[[str], None] = lambda _: None) -> Envir
             fetched = _to_fetch([*install, *environment.options, "-r", str(pins)])
             progress(f"{name}: {fetched}")
         _run([*install, *environment.options, "-r", str(pins)])
-        (environment.folder / _COMPLETE).write_text(environment.pins)
+        (folder / _COMPLETE).write_text(environment.pins)
     except BaseException:
-        shutil.rmtree(environment.folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        if aside.exists():
+            aside.rename(folder)
         raise
-    return environment
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def prepare(
