@@ -33,7 +33,9 @@ from scratch_backends import SaysWhereItIs, entry
         ),
         (portable, "cannot open /usr/lib/a/libcudnn.so.9: none", "cannot open libcudnn.so.9: none"),
         (portable, "and/or 1/2 of 3 MB/s, see https://example.org/a/b", None),
-        (portable, "--output=/tmp/a/b.jsonl", "--output=b.jsonl"),
+        (portable, "--output=/tmp/a/b.jsonl", "--output=…/b.jsonl"),
+        (portable, "/usr/lib/libgomp.so.1.0.0 /home/alice smith", "libgomp.so.1.0.0 …/alice smith"),
+        (portable, "/build/src/conv.cc:1234: no kernel", "conv.cc:1234: no kernel"),
         (argument, "/tmp/my digits/a.jsonl", "a.jsonl"),
         (argument, "--output=/tmp/a.jsonl", "--output=a.jsonl"),
         (argument, "mine/a.jsonl", None),
@@ -99,6 +101,11 @@ def bob(monkeypatch):
 def test_a_shared_text_tells_no_folder_or_user(text):
     assert public(text) == HOSTILE[text]
     assert public(HOSTILE[text]) == HOSTILE[text]
+
+
+@pytest.mark.parametrize("folder", ["/home/carol", "/srv/secret.proj", "/srv/secret/"])
+def test_of_a_folder_in_a_result_file_nothing_is_shared(folder):
+    assert public(portable(f"--xla_dump_to={folder}")) == "…"
 
 
 @pytest.mark.usefixtures("bob")
