@@ -13,11 +13,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#ifdef __GLIBCXX__
-#include <cxxabi.h>
-#include <unistd.h>
-#endif
-
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
@@ -28,6 +23,7 @@
 #include <vector>
 
 #include "bindings/input.hpp"
+#include "bindings/released_gil.hpp"
 #include "bindings/variants.hpp"
 #include "lenet.hpp"
 
@@ -36,30 +32,6 @@ namespace lenet::bindings {
 namespace py = pybind11;
 
 using Floats = py::array_t<float, py::array::c_style>;
-
-/// Lets Python's other threads run while it lives. Before Python 3.14, a thread that returns after
-/// the interpreter's end is unwound through our frames into std::terminate: it is parked here, as
-/// 3.14 does. Only GCC's library has a name to catch the unwinding by.
-class ReleasedGil {
- public:
-  ReleasedGil() : state_(PyEval_SaveThread()) {}
-  ReleasedGil(const ReleasedGil&) = delete;
-  ReleasedGil& operator=(const ReleasedGil&) = delete;
-  ~ReleasedGil() {
-#ifdef __GLIBCXX__
-    try {
-      PyEval_RestoreThread(state_);
-    } catch (abi::__forced_unwind&) {
-      for (;;) pause();
-    }
-#else
-    PyEval_RestoreThread(state_);
-#endif
-  }
-
- private:
-  PyThreadState* state_;
-};
 
 /// What Python makes of an array that is not ready: a copy of it, or an error.
 inline py::object checked(const char* check, const py::object& images) {

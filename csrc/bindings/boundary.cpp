@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "bindings/input.hpp"
+#include "bindings/released_gil.hpp"
 
 namespace {
 
@@ -12,7 +13,7 @@ std::int64_t wait_for_gil_ns(std::int64_t away_ns) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point asked;
   {
-    const pybind11::gil_scoped_release released;
+    const lenet::bindings::ReleasedGil released;
     const auto end = Clock::now() + std::chrono::nanoseconds(away_ns);
     do asked = Clock::now();
     while (asked < end);

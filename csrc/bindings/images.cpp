@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "bindings/released_gil.hpp"
 #include "images/prepare.hpp"
 
 namespace py = pybind11;
@@ -28,7 +29,7 @@ py::tuple explain(const py::array_t<float, py::array::c_style | py::array::force
   Picture picture = picture_of(array);
   lenet::images::Prepared prepared;
   {
-    const py::gil_scoped_release released;
+    const lenet::bindings::ReleasedGil released;
     prepared = lenet::images::explain(std::move(picture));
   }
   py::list steps;
