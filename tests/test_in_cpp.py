@@ -61,6 +61,20 @@ def test_what_is_thrown_is_said(build):
         build(model=b"torn")
 
 
+def test_a_dropped_network_is_freed(build, tmp_path):
+    """Its answer owns something whose end removes a file."""
+    owned, kept = "const std::shared_ptr<const char> owned(", tmp_path / "kept"
+    owned += "strdup(model.c_str()), [](const char* path) { remove(path); });\n  return"
+    text = "#include <cstdio>\n#include <cstring>\n#include <memory>\n" + ECHO
+    text = text.replace("return [=]", owned + " [=, owned = owned]")
+    kept.touch()
+    infer = build(text, str(kept).encode())
+    assert infer(np.ones((1, 28, 28), np.float32))[0, 9] == 1
+    assert kept.exists()
+    del infer
+    assert not kept.exists()
+
+
 def libraries(tmp_path):
     return [*(tmp_path / "cache/lenet-bench/in-cpp").iterdir()]
 

@@ -8,6 +8,7 @@ import ctypes
 import os
 import signal
 import subprocess
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -68,6 +69,8 @@ def build(
             raise RuntimeError(why.value.decode(errors="replace"))
         return probabilities
 
+    # Not at Python's end, when the API's own threads may be gone.
+    weakref.finalize(infer, library.lenet_end, ctypes.c_void_p(handle)).atexit = False
     return infer
 
 
