@@ -1,5 +1,6 @@
 """What is particular to `numpy`, `onednn` and `openblas`: threads, kernels, the library beneath."""
 
+import ast
 import ctypes
 import os
 
@@ -58,6 +59,13 @@ def test_openblas_names_its_kernels():
     assert description["library"].startswith("OpenBLAS ")
     assert description["kernels"]
     assert description["convolution"] == "im2col + sgemm"
+
+
+def test_openblas_says_the_threads_that_it_has():
+    """In a process of its own, which ends with them."""
+    program = "import lenet_bench; print(lenet_bench.load('openblas', threads=300).describe())"
+    described = ast.literal_eval(python(program).stdout)
+    assert f"MAX_THREADS={described['threads']}" in described["library"].split()
 
 
 @pytest.mark.parametrize(

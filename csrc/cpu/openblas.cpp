@@ -72,9 +72,9 @@ void softmax(const float* logits, float* probabilities) {
 
 // load
 OpenBlas::OpenBlas(const Weights& weights, int threads)
-    : threads_(threads),
-      parameters_(std::make_unique<Parameters>()),
-      activations_(std::make_unique<Activations>()) {
+    : parameters_(std::make_unique<Parameters>()), activations_(std::make_unique<Activations>()) {
+  scipy_openblas_set_num_threads(threads);
+  threads_ = scipy_openblas_get_num_threads();  // fewer, where the library was built for fewer
   const auto copy = [](const float* from, auto& to) { std::copy_n(from, std::size(to), to); };
   copy(weights.conv1_weight, parameters_->conv1_weight);
   copy(weights.conv1_bias, parameters_->conv1_bias);
