@@ -1,6 +1,7 @@
 // fc1, fc2 and softmax: included by fused_kernels.cpp.
 #pragma once
 
+#include <float.h>
 #include <math.h>
 
 #include "cpu/fused_kernels.hpp"
@@ -156,7 +157,8 @@ void pack_fc1(const Weights& weights, Fc1Weights<Stored>& packed) {
       row[i] = weights.fc1_weight[o * kFc1Inputs + caffe];
       largest = fabsf(row[i]) > largest ? fabsf(row[i]) : largest;
     }
-    const float scale = largest > 0 ? largest / 32767 : 1;
+    // Below, the scale would be too coarse a number; there the weights count for nothing.
+    const float scale = largest > 32767 * FLT_MIN ? largest / 32767 : 1;
     const bool whole = o < kWholeFc1;
     const int vector = o / kLanes, block = vector / kFc1Block, in_block = vector % kFc1Block;
     for (int n = 0; n < kWords; ++n) {

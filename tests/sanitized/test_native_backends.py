@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from lenet_bench._images import explain
 from lenet_bench.registry import find, names
+from lenet_bench.weights import Weights
 from networks import random_weights
 
 NATIVE = [name for name in names(device="cpu") if find(name)[0].native]
@@ -77,6 +78,17 @@ def test_threads_that_share_an_image_give_the_answer_of_one(threads):
         for _ in range(5):
             np.testing.assert_array_equal(list(pool.map(net.infer, images)), right)
             time.sleep(0.01)
+
+
+def test_weights_too_small_for_a_scale_of_int16_count_for_nothing():
+    """Down to the smallest float, with which the scale that they would have is 0."""
+    parameters = random_weights(1).parameters
+    image = np.random.default_rng(4).random((28, 28), np.float32)
+    for size in np.float32([1e-33, 1e-36, 1e-39, 1e-40, 1e-42, 1e-45]):
+        values = np.sign(parameters["fc1.weight"]) * size
+        weights = Weights({**parameters, "fc1.weight": values.astype(np.float32)})
+        exact, int16 = (lenet_bench.load(f"fused{v}", weights=weights) for v in ("", ":int16"))
+        np.testing.assert_allclose(int16.infer(image), exact.infer(image), rtol=1e-6)
 
 
 def test_networks_are_built_and_dropped_by_many_threads():
