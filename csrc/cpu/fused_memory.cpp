@@ -120,7 +120,9 @@ FusedMemory::FusedMemory(std::size_t bytes) {
   std::vector<Page> chosen = choose(all, count + kRoomBytes / kPageBytes);
   chosen.resize(count);
   for (std::size_t i = 0; i < count; ++i) {  // moved, not copied: it stays the same physical page
-    mremap(chosen[i], kPageBytes, kPageBytes, MREMAP_MAYMOVE | MREMAP_FIXED, to + i * kPageBytes);
+    void* const moved = mremap(chosen[i], kPageBytes, kPageBytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+                               to + i * kPageBytes);
+    if (moved == MAP_FAILED) munmap(chosen[i], kPageBytes);  // then what lies there serves
   }
   // One by one: where a page was moved away, another thread's memory may be by now.
   for (const Page page : all) {
