@@ -549,6 +549,24 @@ def test_a_guess_is_dragged_with_a_finger(see):
     assert guessed(tab) == [before[-1], *before[:-1]]
 
 
+ON_TOP = """one => {
+    const { x, y, width, height } = one.getBoundingClientRect();
+    return one.contains(document.elementFromPoint(x + Math.min(width, 20) / 2, y + height / 2));
+}"""
+
+
+@pytest.mark.parametrize("width", [700, 1024, 1280])
+def test_nothing_lies_over_a_heading_or_a_choice_that_is_gone_to(see, width):
+    tab = see({"width": width, "height": 800})
+    for link in tab.locator("nav a[href='#race'], nav a[href='#code']").all():
+        link.click()
+        heading = tab.locator(link.get_attribute("href")).locator("h2")
+        assert heading.evaluate(ON_TOP), heading
+    tab.locator("#code").evaluate("one => one.scrollIntoView({ block: 'end' })")
+    tab.locator(".panes select").nth(1).focus()
+    assert tab.locator(".panes select").nth(1).evaluate(ON_TOP)
+
+
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")])
 def test_the_page_fits_the_screen_and_axe_finds_nothing(see, viewport, scheme):
     tab = see(viewport, color_scheme=scheme)
