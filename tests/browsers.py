@@ -97,6 +97,12 @@ def end_of(located):
     return box["y"] + box["height"]
 
 
+def colours(tab, selector):
+    """The colours of the areas of these."""
+    found = "all => all.map(one => getComputedStyle(one).backgroundColor)"
+    return tab.locator(selector).evaluate_all(found)
+
+
 def draw_line(tab, line):
     """On the classroom's canvas, by the mouse: points from 0 to 1."""
     box = tab.locator("#draw").bounding_box()

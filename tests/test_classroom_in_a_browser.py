@@ -6,7 +6,7 @@ from base64 import b64encode
 import lenet_bench
 import numpy as np
 import pytest
-from browsers import CORNER, DESK, LATE_MS, PHONE, draw_line, in_each_browser, violations
+from browsers import CORNER, DESK, LATE_MS, PHONE, colours, draw_line, in_each_browser, violations
 from classroom import FOLDER
 from digits import saved
 from lenet_bench.results import read_result
@@ -547,6 +547,15 @@ def test_a_guess_is_dragged_with_a_finger(see):
     touch("Move", top)
     touch("End")
     assert guessed(tab) == [before[-1], *before[:-1]]
+
+
+def test_parts_and_their_key_keep_their_colours_where_the_readers_replace_others(see):
+    own, forced = (
+        colours(see(forced_colors=forced), ".mathematics, .handing-over, .preparing, .share")
+        for forced in ("none", "active")
+    )
+    assert own == forced
+    assert len(set(own)) >= 4
 
 
 ON_TOP = """one => {

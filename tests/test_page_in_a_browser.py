@@ -1,7 +1,7 @@
 """The report's page in a real Chromium: on a desk, a phone, in the dark, on paper, by keyboard."""
 
 import pytest
-from browsers import DESK, PHONE, end_of, violations
+from browsers import DESK, PHONE, colours, end_of, violations
 from lenet_bench.registry import precision
 from lenet_bench.results.model import Callers, Other
 from lenet_bench.show.page import gather, page
@@ -248,6 +248,14 @@ def test_the_theme_follows_the_system_until_somebody_chooses(see):
     tab.reload()
     tab.wait_for_selector("html[data-drawn]")
     assert tab.evaluate(background) == light[0]
+
+
+def test_families_keep_their_colours_where_the_readers_replace_others(see):
+    own, forced = (
+        colours(see("small", forced_colors=forced), ".dot") for forced in ("none", "active")
+    )
+    assert own == forced
+    assert len(set(own)) >= 4
 
 
 def test_paper_is_white_without_controls(see):
