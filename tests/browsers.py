@@ -103,6 +103,12 @@ def colours(tab, selector):
     return tab.locator(selector).evaluate_all(found)
 
 
+def enlarge(tab):
+    """As for a reader whose browser's type is twice as large."""
+    session = tab.context.new_cdp_session(tab)
+    session.send("Page.setFontSizes", {"fontSizes": {"standard": 32}})
+
+
 def draw_line(tab, line):
     """On the classroom's canvas, by the mouse: points from 0 to 1."""
     box = tab.locator("#draw").bounding_box()

@@ -6,7 +6,17 @@ from base64 import b64encode
 import lenet_bench
 import numpy as np
 import pytest
-from browsers import CORNER, DESK, LATE_MS, PHONE, colours, draw_line, in_each_browser, violations
+from browsers import (
+    CORNER,
+    DESK,
+    LATE_MS,
+    PHONE,
+    colours,
+    draw_line,
+    enlarge,
+    in_each_browser,
+    violations,
+)
 from classroom import FOLDER
 from digits import saved
 from lenet_bench.results import read_result
@@ -574,6 +584,18 @@ def test_nothing_lies_over_a_heading_or_a_choice_that_is_gone_to(see, width):
     tab.locator("#code").evaluate("one => one.scrollIntoView({ block: 'end' })")
     tab.locator(".panes select").nth(1).focus()
     assert tab.locator(".panes select").nth(1).evaluate(ON_TOP)
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE])
+def test_the_page_fits_the_screen_in_type_of_the_readers_own_size(see, viewport):
+    tab = see(viewport)
+    enlarge(tab)
+    size = "getComputedStyle(document.documentElement).fontSize"
+    assert tab.evaluate(size) == "32px"
+    assert tab.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    tab.locator("#teach").click()
+    assert tab.evaluate(size) == "40px"
+    assert tab.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")])

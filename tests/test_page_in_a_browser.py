@@ -1,7 +1,7 @@
 """The report's page in a real Chromium: on a desk, a phone, in the dark, on paper, by keyboard."""
 
 import pytest
-from browsers import DESK, PHONE, colours, end_of, violations
+from browsers import DESK, PHONE, colours, end_of, enlarge, violations
 from lenet_bench.registry import precision
 from lenet_bench.results.model import Callers, Other
 from lenet_bench.show.page import gather, page
@@ -256,6 +256,13 @@ def test_families_keep_their_colours_where_the_readers_replace_others(see):
     )
     assert own == forced
     assert len(set(own)) >= 4
+
+
+def test_the_page_fits_a_phone_in_type_of_the_readers_own_size(see):
+    tab = see("apart", viewport=PHONE)
+    enlarge(tab)
+    assert tab.evaluate("getComputedStyle(document.documentElement).fontSize") == "32px"
+    assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
 def test_paper_is_white_without_controls(see):
