@@ -68,6 +68,16 @@ def test_the_first_screen_says_in_figures_what_it_is_about_and_names_it_after_th
     assert "our own C++ kernels and Keras predict" in tab.locator(".headline").inner_text()
 
 
+def test_the_warnings_of_a_result_are_told_beside_its_headline(visit, tmp_path):
+    found = result(*(blocks(name, us, rounds=2) for name, us in zip(NAMES, TIMES_US, strict=True)))
+    assert found.warnings
+    tab = visit(written(tmp_path, found).as_uri(), viewport=DESK)
+    tab.locator("#headline a").click()
+    listed = tab.locator("#warnings + ul li").all_inner_texts()
+    assert [one.casefold() for one in listed] == [f"{one}.".casefold() for one in found.warnings]
+    assert tab.locator("#warnings").bounding_box()["y"] < DESK["height"]
+
+
 def test_the_first_screen_has_all_from_the_drawing_to_the_lesson(tab):
     for part in ("#draw", "#legend", "#layers", "#outputs", "#answer", "#teach"):
         assert end_of(tab.locator(part)) <= DESK["height"], part

@@ -20,9 +20,11 @@ export function headline(root, data) {
   root.append(
     element("p", { class: "headline" }, say("first.headline", said), " ",
       element("span", { class: "named" }, say("first.named", said))),
-    element("p", { class: "soft" }, say("first.why")),
+    element("p", { class: "soft" }, say("first.why"), " ", ...warned(data)),
   );
 }
+
+const warned = ({ warnings }) => (warnings.length ? [element("a", { href: "#warnings" }, say("first.warnings", { count: warnings.length }))] : []);
 
 /** What the colours of the maps mean. */
 export function legend(root) {

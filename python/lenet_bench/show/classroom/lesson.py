@@ -48,6 +48,7 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
         "machine": run.label,
         "conditions": conditions(run.result),
         "measured": run.result.started[:10],
+        "warnings": [f"{one[:1].upper()}{one[1:]}." for one in run.result.warnings],
         "stages": list(STAGES),
         "backends": sorted(backends, key=lambda one: one["us"]),
         "story": in_story,

@@ -152,6 +152,8 @@ function method(data, net, track) {
     element("p", {}, say("method.result", data)),
     ...(data.backends.some((one) => one.name === "fused") ? [element("p", {}, say("method.ours"))] : []),
     ...elsewhere.map((machine) => element("p", {}, say("method.parts", { machine }))),
+    ...(data.warnings.length ? [element("h3", { id: "warnings" }, say("method.warnings")),
+      element("ul", {}, ...data.warnings.map((text) => element("li", {}, text)))] : []),
     element("p", {}, here, " ", again),
     element("p", {}, say(data.served ? "method.served" : "method.private")),
   );
