@@ -318,7 +318,7 @@ export const strings = {
   method: {
     short: "Method",
     title: "Where the figures come from",
-    result: "The times were measured on {machine} on {measured}: {conditions}. The lines were counted then; the code is that of this version.",
+    result: "The times were measured on {machine} on {measured}: {conditions}. The lines were counted then; the code is that of this version. How many times as long a call takes compares medians; where `report` compares the starts of each round, it differs a little.",
     warnings: "Warnings",
     ours: "Of our own kernels, an empty call is the handing over, and the rest is mathematics.",
     parts: "What a call's time goes to was measured by experiments of their own on {machine}; the race shows it as shares of the call.",
