@@ -19,6 +19,7 @@ from browsers import (
 )
 from classroom import FOLDER
 from digits import saved
+from lenet_bench import units
 from lenet_bench.results import read_result
 from lenet_bench.show.classroom import classroom_page
 from lenet_bench.weights import default_path
@@ -443,7 +444,16 @@ def test_a_third_api_stands_there_with_its_lines_and_its_time(tab):
     tab.locator("#more").click()
     assert tab.locator("#more").is_disabled()
     tab.locator(".panes select").nth(2).select_option("fused")
-    assert "brackets only) · 20 µs" in tab.locator(".panes .cost").nth(2).inner_text()
+    assert "brackets only) · 20.0 µs" in tab.locator(".panes .cost").nth(2).inner_text()
+
+
+def test_times_and_counts_are_spelled_as_the_program_spells_them(see):
+    tab = see()
+    values = [10**n * digits for n in range(-2, 8) for digits in (1, 1.223, 8.4, 9.996)]
+    spelt = "async (all) => all.map((await import('lenet/dom.js')).spelt)"
+    assert tab.evaluate(spelt, values) == [units.time(us) for us in values]
+    filled = "async (count) => (await import('lenet/strings.js')).filled('{count}', { count })"
+    assert [tab.evaluate(filled, one) for one in (1129, 0.5, "1129")] == ["1,129", "0.5", "1129"]
 
 
 SHARES = """all => all.map(bar => [...bar.children].map(part => part.className))"""
@@ -453,7 +463,7 @@ SHARES = """all => all.map(bar => [...bar.children].map(part => part.className))
 def test_the_first_heat_is_of_the_calls_of_one_scale(tab):
     tab.locator("#start").click()
     tab.locator("#racing[data-state=between]").wait_for()
-    for name, time in (("fused", "20 µs"), ("keras", "2nd heat")):
+    for name, time in (("fused", "20.0 µs"), ("keras", "2nd heat")):
         assert tab.locator(f"#racing .lanes li[data-name={name}] .time").inner_text() == time
 
 
@@ -518,7 +528,7 @@ def test_guesses_are_counted_and_then_answered(tab):
     tab.locator(".question").first.get_by_text("Show the answer").click()
     assert "0 of 10 pairs" in tab.locator(".question").first.inner_text()
     assert guessed(tab) == list(NAMES)
-    assert "20 µs" in order.first.inner_text()
+    assert "20.0 µs" in order.first.inner_text()
 
 
 def way_to_the_top(tab):

@@ -62,7 +62,7 @@ def test_the_first_stroke_takes_the_sample_away(tab):
 
 def test_the_first_screen_says_in_figures_what_it_is_about_and_names_it_after_the_guess(tab):
     said = tab.locator(".headline").inner_text()
-    assert "one API takes 20 µs and another 12.6 ms: 630 times as long" in said
+    assert "one API takes 20.0 µs and another 12.6 ms: 630 times as long" in said
     assert "Keras" not in said
     tab.locator("#guess-time + .buttons button").first.click()
     assert "our own C++ kernels and Keras predict" in tab.locator(".headline").inner_text()

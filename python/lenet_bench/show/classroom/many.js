@@ -1,5 +1,5 @@
 // What happens with many images: the time of an image by images a call, from measured throughput; and the same by network.
-import { called, element, say, spelt, times } from "./dom.js";
+import { called, element, round, say, spelt, times } from "./dom.js";
 
 const MANY = 1000; // images of which the sentences speak
 const [WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP] = [910, 300, 90, 320, 34, 14]; // of the drawing
@@ -85,7 +85,7 @@ function chart(known, ends) {
   const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": say("many.chart") });
   for (let power = low; power <= high; power++) {
     drawing.append(svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(10 ** power), y2: y(10 ** power), class: "rule" }),
-      svg("text", { x: LEFT - 6, y: y(10 ** power) + 6, "text-anchor": "end" }, spelt(10 ** power)));
+      svg("text", { x: LEFT - 6, y: y(10 ** power) + 6, "text-anchor": "end" }, round(10 ** power)));
   }
   for (const images of new Set(known.flatMap((one) => one.rates.map(([size]) => size)))) {
     drawing.append(svg("text", { x: x(images), y: HEIGHT - 8, "text-anchor": "middle" }, images.toLocaleString("en")));

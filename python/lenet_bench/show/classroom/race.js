@@ -1,5 +1,5 @@
 // One call of each API in slow motion, split by what its time went to; those that take far longer run after the others.
-import { called, element, say, spelt, times } from "./dom.js";
+import { called, element, round, say, spelt, times } from "./dom.js";
 
 const HEAT_MS = 5000; // in which a bar crosses the axis
 const ROOM = 0.55; // of the axis: a bar shorter than this has words beside it too
@@ -89,7 +89,7 @@ export function race(root, data) {
   function scale() {
     const step = [1, 2, 5, 10].map((n) => n * 10 ** Math.floor(Math.log10(axis / 4))).find((n) => axis / n < 5);
     const marks = Array.from({ length: Math.floor((0.78 * axis) / step) + 1 }, (_, n) => {
-      const mark = element("span", {}, n ? spelt(n * step) : "0");
+      const mark = element("span", {}, n ? round(n * step) : "0");
       mark.style.insetInlineStart = `${(100 * n * step) / axis}%`;
       return mark;
     });

@@ -349,7 +349,7 @@ export const strings = {
   },
 };
 
-/** The text with each {name} filled in. */
+/** The text with each {name} filled in; 1,129 for 1129. */
 export function filled(text, values) {
-  return text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  return text.replace(/\{(\w+)\}/g, (_, name) => (Number.isInteger(values[name]) ? values[name].toLocaleString("en") : values[name]));
 }
