@@ -167,6 +167,7 @@ def test_a_step_shows_one_section_and_hides_its_answer(tab):
         assert tab.locator("main > section:visible").count() == 1, step
         assert tab.locator("#found").is_hidden(), step
         tab.locator("#reveal").click()
+        assert tab.locator("#found:focus").count(), step
         seen.append(tab.locator("#found").inner_text())
     assert len(set(seen)) == 9
 
@@ -333,6 +334,7 @@ def test_the_address_of_the_class_is_shown(visit, tmp_path):
     tab.locator("#teach").click()
     tab.locator("#share").click()
     assert tab.locator("#address img").is_visible()
+    assert tab.get_by_role("dialog", name="QR code").count() == 1
     assert "https://school.example/x" in tab.locator("#address").inner_text()
 
 

@@ -21,9 +21,9 @@ export function teach(data) {
   let [steps, lasts, now] = [[], LONG, 0];
   let [left, ticking] = [0, null]; // seconds of this step, and its clock
   const button = (id, click) => element("button", { type: "button", id, click }, say(`teach.${id}`));
-  const [step, question, answer] = [element("p", { id: "step" }), element("h1", { id: "question", tabindex: "-1" }), element("div", { id: "found", hidden: true })];
+  const [step, question, answer] = [element("p", { id: "step" }), element("h1", { id: "question", tabindex: "-1" }), element("div", { id: "found", tabindex: "-1", hidden: true })];
   const timer = element("button", { type: "button", id: "timer", click: () => (ticking ? stop() : run()) });
-  const reveal = button("reveal", () => { answer.hidden = false; reveal.disabled = true; });
+  const reveal = button("reveal", () => { answer.hidden = false; answer.focus({ preventScroll: true }); reveal.disabled = true; });
   const [back, next] = [button("back", () => go(now - 1)), button("forward", () => go(now + 1))];
   $("teaching").append(
     element("div", { class: "buttons" }, step, timer, reveal, back, next, ...address(data), button("leave", leave)),
@@ -109,7 +109,7 @@ function answers(key, { backends }) {
 function address({ address: given }) {
   if (!given) return [];
   const image = element("img", { src: given.image, alt: say("teach.code", given) });
-  const dialog = element("dialog", { id: "address" }, image, element("p", {}, element("a", { href: given.url }, given.url)),
+  const dialog = element("dialog", { id: "address", "aria-label": say("teach.share") }, image, element("p", {}, element("a", { href: given.url }, given.url)),
     element("form", { method: "dialog" }, element("button", {}, say("teach.shut"))));
   $("teaching").after(dialog);
   return [element("button", { type: "button", id: "share", click: () => dialog.showModal() }, say("teach.share"))];
