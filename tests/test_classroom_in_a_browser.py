@@ -81,8 +81,10 @@ def test_a_digit_that_is_drawn_is_answered_and_cleared(tab):
         assert draw(tab, [small_or_thick]) == "7"
     assert draw(tab, SEVEN) == "7"
     assert tab.locator("#answer").inner_text() == "7"
+    assert tab.locator("#took").is_visible()
     tab.locator("#clear").click()
     assert tab.locator("#answer").get_attribute("data-digit") is None
+    assert tab.locator("#took").is_hidden()
     assert tab.locator("#outputs button").first.is_disabled()
 
 
