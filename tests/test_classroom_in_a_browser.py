@@ -500,6 +500,17 @@ def test_a_lane_without_parts_says_so(tab):
     assert lane.locator(".bar").evaluate_all(SHARES) == [["unknown"]]
 
 
+def test_each_part_of_a_call_says_its_share_and_none_rounds_to_nothing_or_all(visit, tmp_path):
+    path = tmp_path / "page.html"
+    small = result(blocks("fused", 200), blocks("numpy", 900))
+    path.write_text(classroom_page([("small.jsonl", small)]), encoding="utf-8")
+    tab = visit(path.as_uri(), viewport=DESK)
+    lane = tab.locator("#racing li[data-name=fused] .lane")
+    parts = ["handing over", "under 1 %", "mathematics", "over 99 %"]
+    assert lane.locator(".bar span").all_text_contents() == parts
+    assert lane.locator(".most").text_content() == "over 99 % mathematics"
+
+
 @in_each_browser
 def test_the_students_own_browser_is_a_lane(tab):
     tab.locator("#racing .lanes li[data-name='this browser'] .bar").wait_for(state="attached")

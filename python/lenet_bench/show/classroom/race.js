@@ -187,12 +187,12 @@ export function race(root, data) {
   };
 }
 
-/** A call's parts side by side, each with its word where that fits. */
+/** A call's parts side by side, each with its word and its share where those fit. */
 function stack(parts, us) {
   return element("div", { class: "bar" }, ...parts.map(({ kind, share, of }) => {
     const said = of.filter(([, part]) => part > 0).map(([name, part]) => `${name} ${spelt(part * us)}`).join(", ");
     const part = element("i", { class: kind.replace(" ", "-"), title: [say(`race.kinds.${kind}`), said].filter(Boolean).join(": ") },
-      element("span", {}, say(`race.kinds.${kind}`)));
+      element("span", {}, say(`race.kinds.${kind}`)), ...(kind === "unknown" ? [] : [element("span", {}, percent(share))]));
     part.style.flexGrow = share;
     return part;
   }));
@@ -202,7 +202,13 @@ function stack(parts, us) {
 function mostOf(parts) {
   const most = parts.reduce((best, part) => (part.share > best.share ? part : best));
   const kind = say(`race.kinds.${most.kind}`);
-  return most.kind === "unknown" ? kind : say("race.most", { percent: Math.round(100 * most.share), kind });
+  return most.kind === "unknown" ? kind : say("race.most", { percent: percent(most.share), kind });
+}
+
+/** A share in percent; one that is nearly nothing or nearly all is no 0 or 100. */
+function percent(share) {
+  if (share < 0.01) return say("race.under");
+  return share > 0.99 && share < 1 ? say("race.over") : `${Math.round(100 * share)} %`;
 }
 
 const meaning = (kind, shade) => element("span", {}, element("i", { class: `dot ${shade.replace(" ", "-")}` }),

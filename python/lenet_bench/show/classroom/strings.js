@@ -135,7 +135,9 @@ export const strings = {
       ghost: "the time of the API that really has the place where you put this one",
     },
     ghost: "your guess",
-    most: "{percent} % {kind}",
+    most: "{percent} {kind}",
+    under: "under 1 %",
+    over: "over 99 %",
     browser: "this browser",
   },
   open: {
