@@ -126,8 +126,16 @@ def test_one_that_dies_is_told_and_answers_once_it_is_started_again(browser, pag
         ask(tab)
         tab.wait_for_function("answers.some((one) => one.error?.includes('SIGKILL'))")
         rows(tab).nth(len(BACKENDS) - 1).wait_for()
+        told = tab.locator("[aria-live=polite]")
+        tab.route("**/infer?*", lambda route: route.fulfill(status=403))  # as one started anew
+        ask(tab)
+        assert "does not answer" in told.inner_text()
+        tab.unroute("**/infer?*")
+        ask(tab)
+        assert "does not answer" not in told.inner_text()
     ask(tab)
-    assert "does not answer" in tab.locator("[aria-live=polite]").inner_text()
+    assert "does not answer" in told.inner_text()
+    assert rows(tab, "asked").count() == 0
     tab.close()
 
 

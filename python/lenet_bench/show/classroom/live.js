@@ -94,7 +94,7 @@ export function live(root, { token, weights, names = {}, onAnswer }) {
     const pixels = new DataView(new ArrayBuffer(4 * image.length));
     image.forEach((value, n) => pixels.setFloat32(4 * n, value, true));
     const answer = await fetch(address("/infer"), { method: "POST", body: pixels, signal });
-    if (!answer.ok) throw new Refused(await answer.text());
+    if (!answer.ok) throw new (answer.status === 403 ? Error : Refused)(await answer.text()); // 403: of another start of the program
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
@@ -106,6 +106,7 @@ export function live(root, { token, weights, names = {}, onAnswer }) {
 
   function gone(error) {
     summary.textContent = error instanceof Refused ? say("live.refused", { reason: error.message }) : say("live.gone");
+    for (const one of rows.values()) one.forget(["asked"]); // nobody answers any more
   }
 
   /** The pad is blank: nobody is asked any more, and the answers go. */
@@ -143,8 +144,8 @@ function line(name, human) {
     bar.style.inlineSize = "0";
   };
   const clear = () => { if (["ready", "answered"].includes(whole.dataset.state)) become("asked"); };
-  const forget = () => {
-    if (!["asked", "answered"].includes(whole.dataset.state)) return;
+  const forget = (states = ["asked", "answered"]) => {
+    if (!states.includes(whole.dataset.state)) return;
     delete whole.dataset.state;
     become("ready");
   };
