@@ -582,6 +582,14 @@ def test_a_guess_is_dragged_with_a_finger(see):
     assert guessed(tab) == [before[-1], *before[:-1]]
 
 
+def test_a_theme_that_was_chosen_stays(see):
+    tab = see(color_scheme="dark")
+    tab.locator("#theme").click()
+    tab.reload()
+    tab.wait_for_selector("html[data-theme=light][data-ready]")
+    assert tab.locator("#theme").inner_text() == "Theme: light"
+
+
 def test_parts_and_their_key_keep_their_colours_where_the_readers_replace_others(see):
     own, forced = (
         colours(see(forced_colors=forced), ".mathematics, .handing-over, .preparing, .share")

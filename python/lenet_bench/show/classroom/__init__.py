@@ -18,7 +18,7 @@ from ...results import Result, read_result
 from ...texts import all_printable, printable
 from ...weights import default_path
 from ..figures.pictures import library
-from ..page.frame import fingerprint, packed, stylesheet
+from ..page.frame import fingerprint, packed, script, stylesheet
 from .lesson import lesson
 from .names import called
 from .opened import opened
@@ -78,6 +78,7 @@ def _shared(address: str) -> dict[str, str]:
 def _page(data: Mapping[str, str], *, asks: bool, engines: bool = False) -> str:
     """With what the script needs, or without what it asks its server for, as for engines."""
     modules = {path.name: _module(path.name) for path in sorted(_HERE.glob("*.js"))}
+    modules["common.js"] = script() + "export { switchThemes };"
     imports = json.dumps({"imports": {f"lenet/{n}": _as_data(text) for n, text in modules.items()}})
     start = 'import "lenet/main.js";'
     style = stylesheet("".join(_text(path.name) for path in sorted(_HERE.glob("*.css"))))

@@ -15,6 +15,7 @@ import { code } from "./code.js";
 import { live } from "./live.js";
 import { SAMPLE, headline, legend } from "./first.js";
 import { keep, kept, readStrokes, spellStrokes } from "./address.js";
+import { switchThemes } from "./common.js";
 import { $, element, paint, say, speakAll, spelt } from "./dom.js";
 
 /** What the page holds of that name, or else its server. */
@@ -55,21 +56,9 @@ function showSteps(steps) {
   }));
 }
 
-function themes() {
-  const names = ["auto", "light", "dark"];
-  let now = 0;
-  const show = () => {
-    if (now === 0) delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = names[now];
-    $("theme").textContent = say(`theme.${names[now]}`);
-  };
-  $("theme").addEventListener("click", () => { now = (now + 1) % names.length; show(); });
-  show();
-}
-
 async function start() {
   speakAll();
-  themes();
+  switchThemes($("theme"), (theme) => say(`theme.${theme}`));
   const data = JSON.parse(new TextDecoder().decode(await unpacked("lesson")));
   const track = race($("racing"), data);
   const panes = code($("coding"), data);

@@ -4,7 +4,7 @@
 const $ = (id) => document.getElementById(id);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-function switchThemes(button) {
+function switchThemes(button, spoken = (theme) => `Theme: ${theme}`) {
   const themes = ["auto", "light", "dark"];
   const remembered = (value) => {
     try {
@@ -17,7 +17,7 @@ function switchThemes(button) {
   const show = (theme) => {
     if (theme === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
-    button.textContent = `Theme: ${theme}`;
+    button.textContent = spoken(theme);
     button.dataset.now = theme;
   };
   button.addEventListener("click", () => {
