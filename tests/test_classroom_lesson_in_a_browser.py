@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 from browsers import CORNER, DESK, LATE_MS, PHONE, draw_line, end_of, in_each_browser
 from lenet_bench.results import Batch
-from lenet_bench.show.classroom import classroom_page, classroom_site
+from lenet_bench.show.classroom import classroom_page, classroom_site, published
 from lenet_bench.weights import read_weights
 from sample_results import blocks, result
 
@@ -111,6 +111,31 @@ def test_the_slider_ends_with_the_largest_call_that_was_measured(tab):
 def test_each_line_of_the_chart_has_its_name(tab):
     said = tab.locator("#by-images .chart .label").all_text_contents()
     assert sorted(said) == sorted(tab.locator("#by-images th").all_inner_texts())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The published page."""
+    path = tmp_path_factory.mktemp("published") / "classroom.html"
+    path.write_text(classroom_page(published()), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1024, 768)])
+def test_the_race_and_the_chart_of_the_lesson_are_seen_whole(visit, whole, width, height):
+    tab = visit(whole.as_uri(), viewport={"width": width, "height": height})
+    tab.wait_for_selector("html[data-ready]")
+    for step in steps(tab):
+        if step == "race":
+            tab.locator("#finish").click()
+            box = tab.locator("#racing .lanes li").last.bounding_box()
+            assert box["y"] + box["height"] <= height
+        if step == "many":
+            chart = tab.locator("#by-images .chart").bounding_box()
+            names = tab.locator("#by-images .chart .label").all()
+            boxes = [name.bounding_box() for name in names]
+            assert max(one["x"] + one["width"] for one in boxes) <= chart["x"] + chart["width"]
+            assert min(one["height"] for one in boxes) > 12
 
 
 def test_a_result_without_throughput_says_so(visit, tmp_path):

@@ -2,7 +2,7 @@
 import { called, element, round, say, spelt, times } from "./dom.js";
 
 const MANY = 1000; // images of which the sentences speak
-const [WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP] = [910, 300, 90, 320, 34, 14]; // of the drawing
+const [WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP] = [910, 300, 90, 340, 34, 14]; // of the drawing
 const LABEL = 20; // between two names beside it
 const STEPS = 300; // of the slider, which is logarithmic
 const SVG = "http://www.w3.org/2000/svg";
