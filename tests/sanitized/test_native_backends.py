@@ -84,7 +84,7 @@ def test_weights_too_small_for_a_scale_of_int16_count_for_nothing():
     """Down to the smallest float, with which the scale that they would have is 0."""
     parameters = random_weights(1).parameters
     image = np.random.default_rng(4).random((28, 28), np.float32)
-    for size in np.float32([1e-33, 1e-36, 1e-39, 1e-40, 1e-42, 1e-45]):
+    for size in (1e-33, 1e-36, 1e-39, 1e-40, 1e-42, 1e-45):
         values = np.sign(parameters["fc1.weight"]) * size
         weights = Weights({**parameters, "fc1.weight": values.astype(np.float32)})
         exact, int16 = (lenet_bench.load(f"fused{v}", weights=weights) for v in ("", ":int16"))
