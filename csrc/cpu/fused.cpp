@@ -82,7 +82,9 @@ Fused::Fused(const Weights& weights, int threads, Variant variant)
 void Fused::infer(const float* images, std::size_t count, float* probabilities) const {
   if (count > 1) return infer_many(images, count, probabilities);
   if (count == 0) return;
-  // By turns: what a core's cache still holds is what the last image read last.
+  // By turns: what a core's cache still holds is what the last image read last. The turn is the
+  // thread's: two callers of one network would take turns with each other. So two networks that a
+  // thread calls in turn are each read the same way always.
   thread_local bool backwards = false;
   backwards = !backwards;
   if (helpers_ != nullptr && infer_shared(images, backwards, probabilities)) return;
