@@ -75,6 +75,7 @@ async function start() {
     const digit = seen.probabilities.indexOf(Math.max(...seen.probabilities));
     $("answer").dataset.digit = digit;
     $("answer").textContent = digit;
+    $("took").hidden = false;
     showSteps(steps);
     for (const watch of watchers) watch(seen);
   };
@@ -82,6 +83,7 @@ async function start() {
     [last, image] = [[], null];
     delete $("answer").dataset.digit;
     $("answer").textContent = "";
+    $("took").hidden = true;
     showSteps([]);
     for (const watch of watchers) watch(null);
   };
