@@ -204,3 +204,8 @@ def test_a_variant_is_counted_from_its_function():
     )
     assert reached(text, ["plain"]) == {1, 4, 5, 6, 7, 8}
     assert reached(text, ["other"]) == {1, 2, 4, 5, 6, 7, 8, 9, 10}
+
+
+def test_a_name_that_is_set_with_others_has_its_line():
+    text = "A, (B, *C) = 1, (2, 3)\nD = 4\ndef build():\n    return B\n"
+    assert reached(text, ["build"]) == {1, 3, 4}

@@ -117,7 +117,14 @@ def _defined(node: ast.stmt) -> Iterator[str]:
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         yield node.name
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    yield from (target.id for target in targets if isinstance(target, ast.Name))
+    for target in filter(None, targets):
+        yield from _stored(target)
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    """The names that something inside a statement is assigned to."""
+    names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
+    yield from (one.id for one in names if isinstance(one.ctx, ast.Store))
 
 
 def _lines(node: ast.stmt) -> set[int]:
