@@ -209,3 +209,8 @@ def test_a_variant_is_counted_from_its_function():
 def test_a_name_that_is_set_with_others_has_its_line():
     text = "A, (B, *C) = 1, (2, 3)\nD = 4\ndef build():\n    return B\n"
     assert reached(text, ["build"]) == {1, 3, 4}
+
+
+def test_a_local_name_is_not_the_variant_of_that_name():
+    text = "def session():\n    pass\ndef build():\n    session = 1\n    return session\n"
+    assert reached(text, ["build"]) == {3, 4, 5}

@@ -101,7 +101,8 @@ def reached(text: str, roots: Iterable[str]) -> frozenset[int]:
                 lines |= _import_lines(node, name)
             elif name in _defined(node):
                 lines |= _lines(node)
-                waiting += [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+                used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+                waiting += used.difference(_stored(node))
     return frozenset(lines)
 
 
