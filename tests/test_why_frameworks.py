@@ -24,15 +24,15 @@ from processes import python
 pytestmark = pytest.mark.slow
 
 ON_ONNX = ("openvino", "mnn", "opencv", "tract")
-CHANNELS_FIRST = (*ON_ONNX, "torch", "torch:torchscript", "torch:compile", "executorch")
+TORCH = ("torch", "torch:contiguous", "torch:torchscript", "torch:compile")
+CHANNELS_FIRST = (*ON_ONNX, *TORCH, "executorch")
 NAMES = (
-    *("torch", "torch:torchscript", "jax", "tensorflow", "tensorflow:concrete", *ON_ONNX),
+    *(*TORCH, "jax", "tensorflow", "tensorflow:concrete", *ON_ONNX),
     *("tensorflow:xla", "tensorflow:session", "keras", "keras:call", "keras:function"),
     *("keras-jax", "keras-torch:predict_on_batch"),
     *("litert", "litert:compiled", "tflite-micro"),
-    "torch:compile",
 )
-EAGER = ("torch", "tensorflow", "keras:call", "keras-torch:predict_on_batch")
+EAGER = ("torch", "torch:contiguous", "tensorflow", "keras:call", "keras-torch:predict_on_batch")
 FEW = ("1", "pool2", "fc2")  # pieces of what takes seconds to compile
 NOT_HERE = r"No module named|needs \S+, but \S+ is installed"
 CHILD = """
@@ -100,6 +100,37 @@ for one in pieces(lenet, COMPILED):
 print("\\n" + json.dumps(found))
 """
 
+#: What LeNet and a network that does nothing call of PyTorch, in the form of a variant.
+CALLED = """
+import json, sys
+import torch
+from lenet_bench import read_weights
+from lenet_bench.networks import network
+from lenet_bench.networks.builders.torch import in_place
+from lenet_bench.registry import find
+from lenet_bench.why import Case
+from lenet_bench.why.ways import ways_of
+from torch.overrides import TorchFunctionMode
+
+class Names(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        names.append(function.__name__)
+        return function(*args, **(kwargs or {}))
+
+class Here(Case):
+    placed = {"example": lambda place: torch.zeros(1, 1, 28, 28)}  # also of a GPU that is absent
+
+found = {}
+for name in sys.argv[1:]:
+    case = Here(*find(name), network("lenet"), read_weights(), 1)
+    nothing, *_, whole = case.pieces(ways_of(case).form)
+    for piece in (nothing, whole):
+        model, names = in_place(piece.network, case.weights)["LeNet"](), []
+        with Names():
+            model(torch.zeros(1, 1, 28, 28))
+        found.setdefault(name, []).append(names)
+print("\\n" + json.dumps(found))
+"""
 
 #: A model of the user's, its pieces, and what each way answers.
 OF_A_MODEL = """
@@ -302,6 +333,13 @@ def test_a_trivial_layer_is_a_softmax_of_ten_pixels_or_where_eager_a_relu(name, 
     assert found["operations", "1"]
     for answer in found["operations", "1"]:
         assert answer == pytest.approx(expected, abs=1e-5)
+
+
+def test_an_eager_network_that_does_nothing_has_no_unused_layers():
+    """No compiler would leave them out."""
+    names = ("torch", "torch:contiguous", "torch@gpu", "torch:contiguous@gpu")
+    for name, called in json.loads(said_by("torch", CALLED, *names).splitlines()[-1]).items():
+        assert ["conv2d" in functions for functions in called] == [False, True], name
 
 
 def test_each_graph_of_tensorflow_is_given_all_weights():

@@ -18,7 +18,11 @@ def ways_of(case: Case) -> Ways | None:
     own = _OWN[module](case).get(case.variant) if module in _OWN else None
     if own or module == "ncnn" or case.variant in _TOO_LONG:
         return own
-    form = COMPILED if module in ("keras", "torch") else Form()
+    return _whole(case, Form())
+
+
+def _whole(case: Case, form: Form) -> Ways:
+    """The call as users make it, and no way below that."""
     return called(case, ENTERING, "the call of a network that does nothing", form=form)
 
 
@@ -138,8 +142,11 @@ def _torch(case: Case) -> dict[str, Ways]:
 
     arrays = "inference mode, array to tensor and back: the call, less the model on a tensor"
     entered = (ENTERING, "a model that does nothing, on a tensor", on_tensor)
+    plain = called(case, "Python", arrays, entered, form=EAGER)
+    eager = dict.fromkeys(("eager", "contiguous"), plain)
     if case.on_gpu:
-        return {"eager": called(case, "Python", arrays, entered, form=COMPILED)}
+        compiled = ("compile", "export", "torchscript")
+        return eager | dict.fromkeys(compiled, _whole(case, COMPILED))
 
     def in_cpp(python: str, code: str, below: Any, **more: Any) -> Ways:
         way = (ENTERING, code, lambda held: below(held.model, x))
@@ -147,8 +154,7 @@ def _torch(case: Case) -> dict[str, Ways]:
             case, "arrays", arrays, ("Python", python, on_tensor), way, form=COMPILED, **more
         )
 
-    return {
-        "eager": called(case, "Python", arrays, entered, form=EAGER),
+    return eager | {
         "torchscript": called(case, "Python", arrays, entered, form=COMPILED),
         "compile": in_cpp(
             "the compiled module, less Inductor's code in it: Dynamo's guards",
@@ -174,8 +180,9 @@ def _keras(case: Case) -> Mapping[str, Ways]:
     import keras
 
     below = keras.config.backend()
+    compiled = dict.fromkeys(("compile", "jit"), _whole(case, COMPILED))
     if below == "openvino":
-        return {}
+        return dict.fromkeys(("call", "predict", "predict_on_batch"), _whole(case, COMPILED))
     if below == "tensorflow" and case.variant != "call":
         from . import graphs
 
@@ -216,7 +223,7 @@ def _keras(case: Case) -> Mapping[str, Ways]:
     loop = "predict on an array, less predict_on_batch"
     entered = (ENTERING, evidence, lambda held: lambda _: held.model.predict_on_batch(images))
     form = EAGER if below == "torch" else Form(held=True)
-    return {
+    return compiled | {
         "call": called(case, "arrays", arrays, *layers, form=EAGER),
         "predict": called(case, "loop", loop, entered, form=form),
         "predict_on_batch": called(case, ENTERING, evidence, form=form),
