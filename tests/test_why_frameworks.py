@@ -132,6 +132,26 @@ for name in sys.argv[1:]:
 print("\\n" + json.dumps(found))
 """
 
+#: A compiled module of which Dynamo makes two graphs.
+BROKEN = """
+from types import SimpleNamespace
+import torch
+from lenet_bench.errors import Unsupported
+from lenet_bench.why import inductor
+
+class Broken(torch.nn.Module):
+    def forward(self, x):
+        x = x + 1
+        torch._dynamo.graph_break()
+        return x * 2
+
+torch._inductor.compile = lambda graph, examples: graph
+try:
+    inductor.below_dynamo(SimpleNamespace(_orig_mod=Broken()), torch.zeros(3))
+except Unsupported as error:
+    print(error)
+"""
+
 #: A model of the user's, its pieces, and what each way answers.
 OF_A_MODEL = """
 import json, sys
@@ -340,6 +360,10 @@ def test_an_eager_network_that_does_nothing_has_no_unused_layers():
     names = ("torch", "torch:contiguous", "torch@gpu", "torch:contiguous@gpu")
     for name, called in json.loads(said_by("torch", CALLED, *names).splitlines()[-1]).items():
         assert ["conv2d" in functions for functions in called] == [False, True], name
+
+
+def test_a_module_of_several_graphs_is_left_whole_with_the_reason():
+    assert "Dynamo makes 2 graphs of it, and why takes one apart" in said_by("torch", BROKEN)
 
 
 def test_each_graph_of_tensorflow_is_given_all_weights():

@@ -12,6 +12,7 @@ import torch
 
 from ..backends import torch as file
 from ..cache import made
+from ..errors import Unsupported
 from . import Case, Infer
 
 torch._dynamo.config.recompile_limit = 64  # networks that Dynamo compiles of one function
@@ -40,7 +41,9 @@ def below_dynamo(model: Any, x: Any) -> Infer:
 
     with torch.inference_mode():
         torch.compile(model._orig_mod, backend=compiler)(x)
-    ((code, handed),) = caught  # one graph, without a break
+    if len(caught) != 1:  # it breaks where Python has to go on
+        raise Unsupported(f"Dynamo makes {len(caught)} graphs of it, and why takes one apart")
+    ((code, handed),) = caught
     return inferring(lambda: code(*handed))
 
 
