@@ -362,6 +362,8 @@ def test_the_warnings_of_a_run_are_its_answers_too():
     run = result(blocks("made", 100, 2, experiments=experiments()), ended="interrupted", apart=True)
     text = " ".join(" ".join(in_terminal(run, WIDE)).split())
     assert any("interrupted" in warning for warning in run.warnings)
+    assert any("too few starts for an interval" in warning for warning in run.warnings)
+    assert "verdict" not in text
     assert all(warning in text for warning in run.warnings)
     assert digest(run)["warnings"] == list(run.warnings)
 

@@ -82,7 +82,8 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
     elif rules.baseline and result.backend(rules.baseline).status != "ok":
         yield f"the baseline {rules.baseline} did not run, so there are no ratios; choose another"
     if few := [row for row in timed if len(row.blocks) < FEWEST_STARTS]:
-        yield _too_few(few, everyone=len(few) == len(timed), needed_s=needed_s(result))
+        what = "an interval" if rules.apart else "a verdict"
+        yield _too_few(few, what, everyone=len(few) == len(timed), needed_s=needed_s(result))
     if rules.interval_s and (calls := _without_p99(timed)):
         named = _listed({name: f"{count:,}" for name, count in calls.items()})
         long_s = needed_s(result)
@@ -144,8 +145,10 @@ def _with_room(seconds: float) -> int:
     return ceil(1.2 * seconds / 10) * 10
 
 
-def _too_few(few: Sequence[BackendResult], *, everyone: bool, needed_s: int | None) -> str:
-    """A warning: these backends have too few starts for a verdict; how long a run they need."""
+def _too_few(
+    few: Sequence[BackendResult], what: str, *, everyone: bool, needed_s: int | None
+) -> str:
+    """A warning: these backends have too few starts for that; how long a run they need."""
     counts = {len(row.blocks) for row in few}
     if everyone and len(counts) == 1:
         times = counts.pop()
@@ -153,7 +156,7 @@ def _too_few(few: Sequence[BackendResult], *, everyone: bool, needed_s: int | No
     else:
         who = f"started too rarely: {_listed({row.name: str(len(row.blocks)) for row in few})}"
     advice = f"; try --budget {needed_s}s" if needed_s else ""
-    return f"too few starts for a verdict: {who}, and {FEWEST_STARTS} starts are needed{advice}"
+    return f"too few starts for {what}: {who}, and {FEWEST_STARTS} starts are needed{advice}"
 
 
 def needed_s(result: Result) -> int | None:
