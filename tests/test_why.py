@@ -11,7 +11,7 @@ import scratch_backends as scratch
 import toy_backends as toys
 from lenet_bench import CompareOptions, read_weights
 from lenet_bench.backends import reference
-from lenet_bench.errors import ResultError
+from lenet_bench.errors import ResultError, Unsupported
 from lenet_bench.experiment_names import COUNTS
 from lenet_bench.measure.anatomy import dissect
 from lenet_bench.measure.comparison import compare
@@ -273,10 +273,25 @@ def test_openblas_probe_calls_blas_as_often_as_asked():
         assert sum_of == pytest.approx((1 + count) * IMAGE.ravel()[:10], rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("name", "of", "reason"),
+    [
+        ("torch:int8", "lenet", "it is int8 weights, and other networks are measured in float32"),
+        ("torch:cpp", "lenet", "it is written for LeNet only"),
+        ("onednn", "mlp", "it is taken apart with LeNet only"),
+        ("cudnn", "mlp", "it is taken apart with LeNet only"),
+    ],
+)
+def test_what_cannot_be_taken_apart_has_its_own_reason(name, of, reason):
+    with pytest.raises(Unsupported, match=reason):
+        probes_of(*find(name), network(of), read_weights(), 1)
+
+
 TAKEN_APART = ("numpy", "onednn", "openblas", "onnxruntime:iobinding")
 #: What is left whole, and a word of the reason.
 WHOLE = {
-    "reference": "no experiments",
+    "reference": "it is written for LeNet only",
+    "fused": "no experiments",
     "BrokenProbes": "no such network",
     "CrashingProbes": "SIGABRT",
 }
@@ -286,7 +301,7 @@ WHOLE = {
 def found():
     """All of these, each in a process of its own."""
     broken = (toys.entry(toys.BrokenProbes), toys.entry(toys.CrashingProbes))
-    run = why(CompareOptions((*TAKEN_APART, "reference", *broken), rounds=1))
+    run = why(CompareOptions((*TAKEN_APART, "reference", "fused", *broken), rounds=1))
     return {one.name: one for one in run}
 
 

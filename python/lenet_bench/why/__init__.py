@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import Unsupported
 from ..experiment_names import AS_BUILT, PARTS, Kind
 from ..networks.graph import Graph
 from ..networks.pieces import Form, Piece, pieces
@@ -120,13 +121,18 @@ class Ways:
 def probes_of(
     row: Backend, variant: str, network: Graph, weights: Weights, threads: int
 ) -> list[Probe]:
-    """The experiments of a variant; empty if none are written for it."""
+    """The experiments of a variant; empty if none are written for it.
+
+    Raises Unsupported where it cannot have any.
+    """
     case = Case(row, variant, network, weights, threads)
     if row.native:
         from .native import native_probes
 
         return list(native_probes(case))
-    return [] if why_not(row, variant) else probes_in(case)
+    if reason := why_not(row, variant):
+        raise Unsupported(f"it {reason}")
+    return probes_in(case)
 
 
 def probes_in(case: Case) -> list[Probe]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
+from ..errors import Unsupported
 from ..experiment_names import COUNTS, ENTERING, NOTHING
 from ..network import LAYERS, LENET, STAGES
 from ..networks.pieces import Piece
@@ -28,8 +29,10 @@ def native_probes(case: Case) -> Iterator[Probe]:
     """Empty for `fused`, and `cudnn:find`, where each piece would find its own algorithms."""
     of, variant = case.row.native, case.variant
     assert of is not None
-    if case.network.name != LENET or variant == "find":
+    if variant == "find" or of.cls == "Fused":
         return
+    if case.network.name != LENET:
+        raise Unsupported("it is taken apart with LeNet only")
     if floor := _ONE_KERNEL.get(variant) or _ONE_KERNEL.get(of.cls):
         yield from _of_one_kernel(case, getattr(cuda.native(), floor))
     elif of.cls in CUDA:
@@ -42,7 +45,7 @@ def native_probes(case: Case) -> Iterator[Probe]:
             return cls(case.weights, case.threads, 0, piece.stages, piece.trivial, **options)
 
         yield from experiments(numbered(count, launched=1), kernels, [_entering(_COPIES)])
-    elif of.cls in ("OneDnn", "OpenBlas"):
+    else:
         native.load(of)  # which finds the library
         probe = getattr(import_module(f"lenet_bench.{of.module}"), f"{of.cls}Probe")
 
