@@ -29,7 +29,7 @@ CHANNELS_FIRST = (*ON_ONNX, *TORCH, "executorch")
 NAMES = (
     *(*TORCH, "jax", "tensorflow", "tensorflow:concrete", *ON_ONNX),
     *("tensorflow:xla", "tensorflow:session", "keras", "keras:call", "keras:function"),
-    *("keras-jax", "keras-torch:predict_on_batch"),
+    *("keras-jax", "keras-torch:predict_on_batch", "keras-openvino"),
     *("litert", "litert:compiled", "tflite-micro"),
 )
 EAGER = ("torch", "torch:contiguous", "tensorflow", "keras:call", "keras-torch:predict_on_batch")
@@ -344,6 +344,13 @@ def test_all_ways_answer_for_a_network_that_does_nothing(image, found):
     for (kind, _), answers in found.items():
         for answer in answers if kind in ("way", "hand-over") else ():
             assert answer == pytest.approx(image.ravel()[:10])
+
+
+@pytest.mark.parametrize("framework", ["keras-jax", "keras-openvino"])
+def test_predict_is_taken_apart_down_to_predict_on_batch(framework):
+    answers, _ = answers_of(framework)
+    (of_nothing,) = (given for kind, _, given in answers[framework] if kind == "way")
+    assert len(of_nothing) == len(("checks", "loop", "entering"))
 
 
 def test_a_trivial_layer_is_a_softmax_of_ten_pixels_or_where_eager_a_relu(name, image, found):
