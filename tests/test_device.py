@@ -110,9 +110,12 @@ def test_a_newcomer_reads_what_runs_on_the_cpu(refused, picture, name):
     assert "fix it with: " in said.rpartition("; ")[2]
 
 
-def test_what_cannot_run_on_a_device_is_refused(refused, picture):
-    said = refused("infer", picture, "--backend", "fused", "--device", "gpu")
-    assert "the CPU only" in said
+def test_what_cannot_run_on_a_device_is_refused(run, picture):
+    done = run("infer", picture, "--backend", "fused", "--device", "gpu")
+    assert done.code == 2
+    assert done.output == ""
+    assert done.errors.count("\n") == 1
+    assert "the CPU only" in done.errors
 
 
 def a_system(root, *, device_file="", pci=None):

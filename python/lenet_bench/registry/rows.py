@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..errors import LenetBenchError
+from ..errors import LenetBenchError, Misuse
 from ..units import counted
 from .backend import ON_GPU, Backend, Device, Native
 from .engine_rows import ENGINES
@@ -256,7 +256,7 @@ def _on_gpu(row: Backend, name: str) -> Backend:
     moved = row.on("gpu")
     if moved is None:
         able = ", ".join(other.name for other in BACKENDS if other.gpu)
-        raise LenetBenchError(f"{row.name} runs on the CPU only; {able} run on a GPU too")
+        raise Misuse(f"{row.name} runs on the CPU only; {able} run on a GPU too")
     return moved
 
 
@@ -284,11 +284,11 @@ def without_threads(name: str) -> str:
 def on_device(name: str, device: Device | None) -> str:
     """The name of the same on that device: torch@gpu of torch; None leaves it as it is.
 
-    Raises LenetBenchError where it cannot run there.
+    Raises Misuse where it cannot run there.
     """
     row, variant = find(name)
     if device == "cpu" and row.device == "gpu":
-        raise LenetBenchError(f"{name} runs on the GPU, but the requested device is the CPU")
+        raise Misuse(f"{name} runs on the GPU, but the requested device is the CPU")
     if device == "gpu" and row.device == "cpu":
         row = _on_gpu(row, name)
     return row.spell(variant)
