@@ -8,6 +8,7 @@ import pytest
 from lenet_bench.errors import LenetBenchError, Unavailable
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions
+from lenet_bench.models.programs import program
 from lenet_bench.results import read_result
 from lenet_bench.show.comparison import render
 from lenet_bench.subjects.formats import own_model
@@ -437,6 +438,25 @@ def test_the_lines_import_a_file_whose_name_is_no_identifier(tmp_path, name):
     pytest.importorskip("jax")
     (tmp_path / f"{name}.py").write_text(FUNCTION)
     run_lines(own_model(tmp_path / f"{name}.py").program("jax", 1), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "line"),
+    [
+        ("torch:compile", "torch model.py", "torch.set_num_threads(2)\n"),
+        ("keras-torch", "keras", "torch.set_num_threads(2)\n"),
+        ("keras-torch:call", "keras", '"KERAS_BACKEND": "torch", '),
+        ("keras:function", "keras", '"TF_NUM_INTRAOP_THREADS": "2", '),
+        ("tensorflow", "tensorflow", '"TF_NUM_INTRAOP_THREADS": "2", '),
+        ("jax", "jax model.py", '"NPROC": "2"'),
+    ],
+)
+def test_the_lines_set_the_threads_that_are_timed(name, kind, line):
+    def lines(threads):
+        return program(name, kind, "own", {"x": ("float32", (1, 3))}, threads)
+
+    assert lines(2).count(line) == 1
+    assert "_threads" not in lines(0).lower()
 
 
 def test_the_command_prints_the_lines(run, folder):

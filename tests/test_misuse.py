@@ -42,6 +42,8 @@ MISUSE = {
     "compare --rounds 0": "Usage: ",
     "compare --baseline nosuch": "Usage: ",
     "compare --json --csv": "Usage: ",
+    "compare --model {saved} --code keras --interval 20": "nothing is measured: leave out --i",
+    "compare --model {saved} --code keras --threads 1,default": "is for one number of --threads",
     "compare --code keras": "--code is for a --model",
     "compare --model {saved} --code keras --callers 1,2": "nothing is measured: leave out --c",
     "compare --model {saved} --code keras --json": "nothing is measured: leave out --json",

@@ -222,12 +222,13 @@ def compare(
     for one in click.get_current_context().command.params if shown else ():
         if is_given(one.name) and one.name not in _OF_CODE:
             raise click.UsageError(f"with --code nothing is measured: leave out {one.opts[-1]}")
+    if shown and not isinstance(chosen["threads"], int):
+        raise click.UsageError("--code is for one number of --threads")
     subject = subject_of(network, model, chosen)
     if shown:
         if not isinstance(subject, OwnModel):
             raise click.UsageError("--code is for a --model")
-        threads = chosen["threads"]
-        say([subject.program(shown, threads if isinstance(threads, int) else 1)])
+        say([subject.program(shown, chosen["threads"])])
         return 0
     if chosen["callers_in"] and not chosen["callers"]:
         raise click.UsageError("--callers-in is for --callers")

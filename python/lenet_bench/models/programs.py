@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..registry import without_version
+from ..registry import find, without_version
 from .callers import CALLERS
 
 Forms = Mapping[str, tuple[str, tuple[int, ...]]]  # type and shape of each input, by its name
@@ -51,8 +51,14 @@ def program(
     single = len(forms) == 1
     given = {one: "x" if single else f'x["{one}"]' for one in forms}
     parts = ["import numpy as np"]
-    if name.startswith("keras-"):
-        parts.insert(0, f'import os\n\nos.environ["KERAS_BACKEND"] = "{_below(name)}"')
+    if own := find(name)[0].variables_for(threads):
+        pairs = ", ".join(f'"{variable}": "{value}"' for variable, value in own.items())
+        parts.insert(0, f"import os\n\nos.environ |= {{{pairs}}}")
+    on_torch = "torch.set_num_threads(THREADS)\n"
+    if not threads:  # PyTorch chooses
+        lines = lines.replace(on_torch, "")
+    elif name.startswith("keras-torch") and on_torch not in lines:
+        lines = f"import torch\n\n{on_torch}{lines}"
     framework, _, made = kind.partition(" ")
     if made == "model.py":
         path, _, function = file.partition(".py:")
@@ -102,10 +108,6 @@ def _sections() -> dict[str, tuple[str, str]]:
     return {
         name: (short, lines.strip()) for name, short, lines in zip(parts, parts, parts, strict=True)
     }
-
-
-def _below(name: str) -> str:
-    return name.partition(":")[0].removeprefix("keras-")
 
 
 def _filled(
