@@ -129,3 +129,9 @@ def test_one_framework_alone_agrees():
 def test_the_table_says_that_frameworks_disagree():
     lines = table_of(Screen(80, colour=False), made((2.0,), (2.0 + 2 * TOLERANCE,)))
     assert any(line.startswith("✗ ") for line in lines)
+
+
+def test_the_steps_that_were_compared_are_counted():
+    found = made((2.0, 1.5, 1.0), (2.0, 1.5, 1.0))
+    assert found.to_json()["agreement"]["steps"] == 3
+    assert "losses of the first 3 steps" in "".join(table_of(Screen(80, colour=False), found))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from .. import units
 from ..training import FrameworkRun, TrainingResult
-from ..training.result import STEPS, TOLERANCE
+from ..training.result import TOLERANCE
 from ..units import counted
 from .terminal.screen import Screen
 from .terminal.table import Column, table
@@ -41,8 +41,8 @@ def table_of(screen: Screen, result: TrainingResult) -> Iterator[str]:
     if result.difference is not None:
         mark, style = ("✓", "green") if result.agrees else ("✗", "red")
         text = (
-            f"{mark} the losses of the first {STEPS} steps are at most {result.difference:.1e}"
-            f" apart; {TOLERANCE:g} is allowed"
+            f"{mark} the losses of the first {counted(result.steps, 'step')} are at most"
+            f" {result.difference:.1e} apart; {TOLERANCE:g} is allowed"
         )
         yield from screen.wrap(text, style)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..choices import Recipe
 
-STEPS = 100  # whose losses are compared
+STEPS = 100  # whose losses are compared, or all of a shorter epoch
 TOLERANCE = 0.002  # largest difference of the losses
 
 
@@ -86,6 +86,11 @@ class TrainingResult:
     runs: tuple[FrameworkRun, ...]
 
     @property
+    def steps(self) -> int:
+        """How many first steps are compared."""
+        return max(len(run.first_losses) for run in self.runs)
+
+    @property
     def difference(self) -> float | None:
         """The largest difference between the frameworks' losses at the same first step."""
         losses = [run.first_losses for run in self.runs if run.first_losses]
@@ -102,7 +107,7 @@ class TrainingResult:
     def to_json(self) -> dict[str, Any]:
         """What `--json` prints."""
         agreement = {
-            "steps": STEPS,
+            "steps": self.steps,
             "tolerance": TOLERANCE,
             "difference": self.difference,
             "holds": self.agrees,
