@@ -176,6 +176,7 @@ def test_what_is_no_picture_is_refused(tmp_path):
     assert refusal(tmp_path / "empty.png").startswith(f"{tmp_path / 'empty.png'}: ")
     assert "directory" in refusal(tmp_path)
     assert "cannot be read" in refusal("five\0.png")
+    assert "curl -s 'https://a.org/7?b&c' | lenet-bench" in refusal("https://a.org/7?b&c")
     assert "empty" in refusal("")
     assert "PNG, JPEG" in refusal(b"seven")
     assert "starts like" in refusal(b"RIFF\x10\0\0\0AVI LIST" + bytes(20))

@@ -5,6 +5,7 @@ import os
 import sys
 from contextlib import closing
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -59,9 +60,8 @@ def content_of(source: Source) -> tuple[str, bytes]:
                 content = file.read(LARGEST_FILE + 1)
         except FileNotFoundError:
             if name.startswith(("http://", "https://")):
-                raise ImageError(
-                    f"{name}: nothing is downloaded; try: curl -s {name} | lenet-bench infer -"
-                ) from None
+                command = f"curl -s {quote(name)} | lenet-bench infer -"
+                raise ImageError(f"{name}: nothing is downloaded; try: {command}") from None
             raise ImageError(f"{name}: no such file") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
