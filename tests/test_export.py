@@ -59,6 +59,7 @@ def test_a_model_replaces_only_its_like(run, refused, tmp_path):
 def test_a_wrong_place_is_refused(refused, tmp_path):
     """`lenet.v2` is no order to replace lenet.caffemodel."""
     assert "lenet.v2" in refused("export", "caffe", "-o", tmp_path / "lenet.v2")
+    assert "ends in .onnx" in refused("export", "onnx", "-o", tmp_path / "lenet.tflite")
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").touch()
     said = refused("export", "caffe", "-o", tmp_path / "file" / "lenet")

@@ -77,7 +77,7 @@ class NotConverted(ImportError):
 def export(format: str, weights: Weights, output: Path) -> list[Path]:
     """Write the model: one file called `output`, or several with its name and their suffixes."""
     files = FORMATS[format]
-    if len(files) > 1 and output.suffix not in ("", *files):
+    if output.suffix not in ("", *files):
         raise LenetBenchError(f"{output}: expected a name that ends in {' or '.join(files)}")
     paths = [output] if len(files) == 1 else [output.with_suffix(suffix) for suffix in files]
     try:
