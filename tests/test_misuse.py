@@ -29,6 +29,7 @@ MISUSE = {
     "train --rate fast": "Usage: ",
     "train --rate 0": "Usage: ",
     "train --rate nan": "expected a finite number",
+    "train --rate 1e300": "Usage: ",
     "train --weight-decay inf": "expected a finite number",
     "train --momentum 1": "Usage: ",
     "train --seed -1": "Usage: ",

@@ -86,3 +86,14 @@ def test_a_run_that_diverges_says_which_rate_to_stay_below(run, data, tmp_path):
     done = run("train", *options, "-o", tmp_path / "diverges.safetensors", "--json")
     assert done.code == 1
     assert "the run diverged; train again with a rate below 1e+09" in done.errors
+
+
+@pytest.mark.parametrize("rate", ["1e+06", "1e+09"])
+def test_a_run_that_diverges_in_the_last_step_of_an_epoch_is_no_success(run, data, tmp_path, rate):
+    """The losses before the steps are finite."""
+    options = ("--framework", HERE[-1], "--data", data, "--images", "300", "--epochs", "1")
+    output = tmp_path / "diverges.safetensors"
+    done = run("train", *options, "--validation", "100", "--rate", rate, "-o", output)
+    assert done.code == 1
+    assert f"the run diverged; train again with a rate below {rate}" in done.errors
+    assert not output.exists()

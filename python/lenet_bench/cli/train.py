@@ -29,7 +29,7 @@ def _choice(name: str, values: Any, meaning: str) -> Callable[[Any], Any]:
 _recipe_options = option_group(
     _choice("epochs", Whole(1), "Passes over the training images."),
     _choice("batch", Whole(1), "Images per step."),
-    _choice("rate", Real(0, min_open=True), "Highest learning rate of the cycle."),
+    _choice("rate", Real(0, 1e9, min_open=True), "Highest learning rate of the cycle."),
     _choice("momentum", Real(0, 1, max_open=True), "Nesterov momentum."),
     _choice("weight_decay", Real(0), "L2 penalty on the weights."),
     _choice("seed", Whole(0), "The same seed and number of threads give the same weights."),

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from itertools import count, repeat
-from math import isfinite
 from pathlib import Path
 from statistics import fmean, median
 
@@ -36,6 +35,7 @@ from .trainer import Trainer
 Batch = tuple[Floats, Bytes]
 
 _TESTED_AT_ONCE = 500  # images
+_DIVERGED = 100.0  # a mean loss: the first weights have 2.3
 
 
 def serve(parent: Parent) -> None:
@@ -75,7 +75,7 @@ def _train(row: FrameworkRun, recipe: Recipe, data: Path, several: bool) -> Iter
         epoch = Epoch(
             epoch=number + 1,
             loss=fmean(losses),
-            validation_loss=_cross_entropy(logits, labels),
+            validation_loss=_checked(_cross_entropy(logits, labels), recipe),
             validation_accuracy=float(np.mean(logits.argmax(axis=1) == labels)),
             seconds=round(time.monotonic() - began, 1),
             images_per_s=images_per_s,
@@ -122,12 +122,17 @@ def _learn(
         before = time.perf_counter()
         losses.append(trainer.step(images, labels, now))
         seconds.append(time.perf_counter() - before)
-    if not isfinite(sum(losses)):
-        raise LenetBenchError(
-            "the loss is no finite number: the run diverged;"
-            f" train again with a rate below {recipe.rate:g}"
-        )
+    _checked(fmean(losses), recipe)
     return losses, len(labels) / median(seconds)
+
+
+def _checked(loss: float, recipe: Recipe) -> float:
+    """Return the loss, unless it is no number or absurd."""
+    if loss < _DIVERGED:
+        return loss
+    raise LenetBenchError(
+        f"the loss is {loss:.3g}: the run diverged; train again with a rate below {recipe.rate:g}"
+    )
 
 
 def _logits(trainer: Trainer, images: Floats) -> Floats:
