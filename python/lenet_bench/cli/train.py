@@ -91,8 +91,12 @@ def train(
 
     frameworks = tuple(FRAMEWORKS) if "all" in named else tuple(dict.fromkeys(named))
     output = output or (FOLDER if len(frameworks) > 1 else WEIGHTS)
-    if len(frameworks) > 1 and output.suffix:
-        raise click.UsageError(f"{output}: several frameworks need a folder")
+    if not output.is_dir() and (output.suffix or output.exists()):  # a file
+        if len(frameworks) > 1:
+            raise click.UsageError(f"{output}: several frameworks need a folder")
+        if output.suffix != WEIGHTS.suffix:
+            wanted = f"a name that ends in {WEIGHTS.suffix}, or a folder"
+            raise click.UsageError(f"{output}: expected {wanted}")
     made = Recipe(**recipe)
 
     def watch(run: training.FrameworkRun) -> None:
