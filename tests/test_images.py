@@ -208,6 +208,13 @@ def test_a_decompression_bomb_is_refused_before_it_is_decoded():
     assert "too many pixels" in refusal(bomb)
 
 
+@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.parametrize(("bright", "dark"), [(250, 150), (255, 0), (250, 240)])
+def test_paper_lit_from_one_side_shows_no_ink(bright, dark, turns):
+    lit = np.rot90(np.tile(np.linspace(bright, dark, 400), (400, 1)), turns)
+    assert "no pen strokes" in refusal(saved(lit.astype(np.uint8), "JPEG", quality=80))
+
+
 def test_a_photo_of_paper_shows_no_ink():
     light = np.linspace(230, 120, 500)
     paper = light + np.random.default_rng(5).normal(0, 3, (400, 500))

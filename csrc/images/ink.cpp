@@ -185,6 +185,17 @@ bool is_printed_box(const Piece& piece, const std::vector<Piece>& all, const Par
   return straight >= 3;
 }
 
+/// Whether it covers a whole side of the picture, as the paper in the light or in the shade does.
+bool covers_a_side(const Piece& piece, const Parts& parts) {
+  const std::vector<int> edge = rim(parts.height, parts.width, 1, parts.labels);
+  auto from = edge.begin();
+  for (const int length : {parts.width, parts.width, parts.height, parts.height}) {
+    if (std::count(from, from + length, piece.number) >= length - length / 20) return true;
+    from += length;
+  }
+  return false;
+}
+
 // The view ----------------------------------------------------------------------------------------
 
 /// 1: the minority of the pixels is lighter. Ink is sharp, shadows are not.
@@ -288,6 +299,7 @@ std::optional<Picture> digit(const Picture& inked) {
   all.erase(std::remove_if(all.begin(), all.end(), printed), all.end());
   const auto worse = [](const Piece& one, const Piece& other) { return one.merit < other.merit; };
   Piece& main = *std::max_element(all.begin(), all.end(), worse);
+  if (covers_a_side(main, found)) return std::nullopt;
   main.kept = true;
   for (bool grew = true; grew;) {
     const std::vector<Piece> before = all;
