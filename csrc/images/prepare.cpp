@@ -267,7 +267,7 @@ std::optional<Picture> scale(const Picture& cut) {
 
 /// The centre of mass in the middle of 28x28.
 Picture centre(const Picture& fine) {
-  const double middle = kSide * kFine / 2.0 - 0.5;
+  const double middle = (kSide / 2 + 0.5) * kFine - 0.5;  // of pixel (14, 14)
   const Point mass = centre_of_mass(fine);
   const int down = rounded(middle - mass.y);
   const int right = rounded(middle - mass.x);
