@@ -208,7 +208,7 @@ def test_the_state_of_the_machine_is_said_where_both_files_hold_it():
 
 
 def test_a_variable_that_no_rule_sets_is_said():
-    given = {"OPENBLAS_CORETYPE": "Prescott", "OMP_NUM_THREADS": "4"}
+    given = {"OPENBLAS_CORETYPE": "Prescott", "OMP_NUM_THREADS": "4", "KERAS_BACKEND": "jax"}
     new = replace(OLD, machine=Machine(OLD.machine.processor, software=Software(variables=given)))
     (found,) = diff(OLD, new).differences
     assert (found.what, found.old, found.new) == ("$OPENBLAS_CORETYPE", "none", "Prescott")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .machine import Machine
+from .machine import HARMLESS, Machine
 from .model import Header, Result
 
 
@@ -66,7 +66,9 @@ def settings(measured: Header | Result) -> dict[str, Any]:
     """The rules and the environment's variables that affect the time of a call."""
     rules = measured.rules
     threads = dict.fromkeys(map(rules.threads_of, measured.backends))
-    variables = {**measured.machine.software.variables, **rules.variables}
+    given = measured.machine.software.variables.items()
+    variables = {name: value for name, value in given if name not in HARMLESS}
+    variables |= rules.variables
     return {
         "network": rules.network,
         **{f"input {name}": form for name, form in rules.placed.inputs.items()},

@@ -18,6 +18,9 @@ Few = Meta(max_length=500)  # of what is listed or named
 Words = Annotated[Mapping[Name, Text], Few]
 Figures = Annotated[Mapping[Name, Number], Few]
 
+#: Of the recorded variables of the environment those that choose a device or an API, not a speed.
+HARMLESS = ("CUDA_VISIBLE_DEVICES", "KERAS_BACKEND", "LENET_BENCH_AT_ONCE")
+
 
 class Cache(Struct, frozen=True):
     """One level of the cache that the first CPU uses."""

@@ -9,6 +9,7 @@ from statistics import median_low
 import numpy as np
 
 from ..units import counted, named_cores, percent, time
+from .machine import HARMLESS
 from .model import BackendResult, Disturbance, Result
 from .statistics import (
     DECIDED,
@@ -37,9 +38,6 @@ _NEAR_FLOOR = 0.10
 _REPEATING = 0.3  # a correlation, where it is also beyond chance
 _MANY = 1000
 _SCATTERING = 0.002  # an interval that is too narrow by half does not matter below
-
-#: Of the recorded variables of the environment those that choose a device or an API, not a speed.
-_HARMLESS = ("CUDA_VISIBLE_DEVICES", "KERAS_BACKEND", "LENET_BENCH_AT_ONCE")
 
 #: What ends the spinning of an API's idle threads, as results/production shows.
 REMEDIES = {
@@ -209,7 +207,7 @@ def _of_the_machine(result: Result) -> Iterator[str]:
             f"{'; '.join(busy)}, so high percentiles are too long; if you need them, close other "
             "programs and repeat"
         )
-    own = (*result.rules.variables, *_HARMLESS)
+    own = (*result.rules.variables, *HARMLESS)
     found = result.machine.software.variables.items()
     if changed := [f"{name}={value}" for name, value in found if name not in own]:
         yield f"the environment sets {', '.join(changed)}, which may change times; unset and repeat"
