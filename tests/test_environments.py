@@ -58,7 +58,7 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(run, tmp_path):
     (tmp_path / "file").write_text("")
     done = run("env", "create", "caffe", LENET_BENCH_ENVIRONMENTS=str(tmp_path / "file" / "x"))
     assert done.code == 1
-    assert "Not a directory" in done.errors
+    assert f"{tmp_path / 'file'} is no folder" in done.errors
     assert "Traceback" not in done.errors
 
 
@@ -128,6 +128,9 @@ def test_what_cannot_be_made_anew_stays_as_it_was(home, monkeypatch, fails):
     assert old.exists() == fails
     assert (home / name / "complete").exists()
     assert list(home.iterdir()) == [home / name]
+    (home / f".{name}").mkdir()  # of a process that was killed meanwhile
+    assert environments.remove(name)
+    assert not list(home.iterdir())
 
 
 def test_list_names_backends(run, home):

@@ -18,7 +18,7 @@ def writing(path: Path, failure: type[LenetBenchError]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        in_the_way = error.filename if isinstance(error, FileExistsError) else None
+        in_the_way = next(filter(os.path.isfile, path.parents), None)
         why = f"{in_the_way} is no folder" if in_the_way else error.strerror or error
         raise failure(f"{path}: cannot be written: {why}") from None
 

@@ -152,14 +152,18 @@ def _alone(progress: Callable[[str], None]) -> Iterator[None]:
         os.close(folder)
 
 
+def _aside(environment: Environment) -> Path:
+    return environment.folder.with_name(f".{environment.name}")
+
+
 def _make(environment: Environment, progress: Callable[[str], None]) -> None:
     """Make it anew; the old one lies aside meanwhile, for a failure."""
     name, folder = environment.name, environment.folder
-    aside = folder.with_name(f".{name}")
+    aside = _aside(environment)
     if environment.created and not folder.is_symlink():
         shutil.rmtree(aside, ignore_errors=True)
         folder.rename(aside)
-    remove(name)
+    _remove(environment)
     size = f" ({environment.gigabytes:g} GB)" if environment.gigabytes else ""
     progress(f"{name}: {environment.summary}{size}")
     pip = [str(environment.interpreter), "-I", "-m", "pip"]  # none of the working directory
@@ -202,7 +206,12 @@ def remove(name: str) -> bool:
     environment = of(name)
     if environment is None:
         return False
-    folder = environment.folder
+    shutil.rmtree(_aside(environment), ignore_errors=True)  # of a process that was killed
+    return _remove(environment)
+
+
+def _remove(environment: Environment) -> bool:
+    name, folder = environment.name, environment.folder
     if "==" in name and not name.endswith(AGAIN):
         remove(name + AGAIN)
     try:
