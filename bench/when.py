@@ -51,7 +51,6 @@ SPOKEN = {
     "torch:autotuned": "exported, autotuned",
     "torch:pinned@gpu": "PyTorch in a CUDA graph",
 }
-#: What has the least of something, and its unit.
 #: The results of other needs.
 CONDITIONS = {
     "two threads": "conditions/two-threads",

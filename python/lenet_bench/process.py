@@ -94,8 +94,8 @@ class Child:
             temporary = _temporary_folder()
         except OSError as error:  # as in a container that may only be read
             raise errors.Unavailable(
-                f"no folder for temporary files can be written ({error.strerror}); name another:"
-                " export TMPDIR=DIR"
+                f"no temporary file can be made ({error.strerror}); to name another folder for"
+                " them: export TMPDIR=DIR"
             ) from None
         to: Any = {"kept": self._output, "shown": _stderr(), "dropped": subprocess.DEVNULL}[printed]
         self._out_of_memory_kills = _out_of_memory_kills()
