@@ -77,6 +77,6 @@ def _step(number: int, about: Sequence[int], picture: Plane) -> Step:
         view, turned = about
         summary = _VIEWS[view] + (", inverted: the ink is light" if turned else "")
     elif about:
-        left, right, top, bottom = about
+        left, right, top, bottom = (f"{place:,}" for place in about)
         summary = f"columns {left} to {right} and rows {top} to {bottom}, where the digit is"
     return Step(name, summary, picture)
