@@ -54,11 +54,10 @@ def program(
     if own := find(name)[0].variables_for(threads):
         pairs = ", ".join(f'"{variable}": "{value}"' for variable, value in own.items())
         parts.insert(0, f"import os\n\nos.environ |= {{{pairs}}}")
-    on_torch = "torch.set_num_threads(THREADS)\n"
-    if not threads:  # PyTorch chooses
-        lines = lines.replace(on_torch, "")
-    elif name.startswith("keras-torch") and on_torch not in lines:
-        lines = f"import torch\n\n{on_torch}{lines}"
+    if threads and name.startswith(("torch", "keras-torch")):  # else PyTorch chooses
+        first = "import torch\n\n"
+        head, _, rest = lines.rpartition(first)
+        lines = f"{head}{first}torch.set_num_threads(THREADS)\n{rest}"
     framework, _, made = kind.partition(" ")
     if made == "model.py":
         path, _, function = file.partition(".py:")
