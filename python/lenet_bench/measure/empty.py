@@ -1,15 +1,13 @@
 """The empty backend, which shows what the harness costs: it is in every comparison."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..network import CLASSES
 from ..weights import Weights
 
 #: Its name in the rounds and in the result file.
 EMPTY = "empty"
-
-Floats = NDArray[np.float32]
 
 
 class Empty:

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from math import e, prod, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..network import LENET
 from ..weights import Weights, read_weights
 from .graph import Graph, Layer, Shape
-
-Floats = NDArray[np.float32]
 
 #: What a layer does to the mean square of its input, roughly. Much of a sum is above zero already.
 _MEAN_SQUARE = {"relu": 0.5, "pool": 1.5, "mean": 0.85}

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..network import IMAGE_SIDE, LENET
 from ..registry import Device, Network, load, names
 from ..weights import Weights, default_path, read_weights
-from .subject import STRETCHES, Floats, Known, Prepared, Run, Subject
+from .subject import STRETCHES, Known, Prepared, Run, Subject
 
 if TYPE_CHECKING:
     from ..networks import Graph

@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..network import CLASSES
 from ..registry import Device, Network, find
 from ..registry.building import import_backend
@@ -23,8 +23,6 @@ from ..weights import Weights, default_path
 if TYPE_CHECKING:
     from ..networks import Graph
     from ..results import Other, Status
-
-Floats = NDArray[np.float32]
 
 STRETCHES = 5  # of the timed calls, each with inputs of its own
 
