@@ -29,15 +29,17 @@ export function speakAll() {
   }
 }
 
-/** A time as the program spells it: three digits, or all before the point, and a unit. */
-export function spelt(us) {
+function inUnits(us, padded) {
   const [value, unit] = us > 0 && us < 0.9995 ? [us * 1e3, "ns"] : us < 999.5 ? [us, "µs"] : us < 999_500 ? [us / 1e3, "ms"] : [us / 1e6, "s"];
   const places = value ? Math.max(0, 2 - Math.floor(Math.log10(value.toPrecision(3)))) : 0;
-  return `${value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places })} ${unit}`;
+  return `${value.toLocaleString("en", { minimumFractionDigits: padded ? places : 0, maximumFractionDigits: places })} ${unit}`;
 }
 
+/** A time as the program spells it: three digits, or all before the point, and a unit. */
+export const spelt = (us) => inUnits(us, true);
+
 /** The same of a round time, as axes have them: without zeros at its end. */
-export const round = (us) => spelt(us).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
+export const round = (us) => inUnits(us, false);
 
 /** How many times as long, in two digits. */
 export const times = (ratio) => Number(ratio.toPrecision(2)).toLocaleString("en");

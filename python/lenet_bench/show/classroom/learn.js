@@ -10,7 +10,7 @@ export function learn(root, learnt) {
   const percent = (share) => `${Number((100 * share).toPrecision(2))} %`;
   const wrong = learnt.test_images - learnt.test_correct;
   const values = {
-    epochs, wrong, percent: percent(wrong / learnt.test_images), images: learnt.test_images.toLocaleString("en"), held: learnt.validation_images.toLocaleString("en"),
+    epochs, wrong, percent: percent(wrong / learnt.test_images), images: learnt.test_images, held: learnt.validation_images,
     first: percent(learnt.wrong_by_epoch[0]), chosen: learnt.chosen_epoch, batch: learnt.batch,
   };
   root.append(element("p", { class: "outcome" }, say("learn.wrong", values)),

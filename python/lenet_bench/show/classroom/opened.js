@@ -28,7 +28,7 @@ export function open(root, data, point) {
   }
   const asked = element("div", {}, element("p", {}, say("open.ask", { call: called(call) })), element("div", { class: "slider" }, shown, guess, show));
   root.append(asked, told, body,
-    element("p", { class: "soft" }, ...data.calls.map((one) => `${say("open.recorded", { name: called(one), whole: spelt(one.us), slow: spelt(one.recorded_us), events: one.events.toLocaleString("en") })} ${
+    element("p", { class: "soft" }, ...data.calls.map((one) => `${say("open.recorded", { name: called(one), whole: spelt(one.us), slow: spelt(one.recorded_us), events: one.events })} ${
       one.shortened ? say("open.shortened", { percent: Math.round(100 * one.shortened) }) : ""} `), say("open.sum", data)));
   tell();
 }

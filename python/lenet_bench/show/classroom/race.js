@@ -136,7 +136,7 @@ export function race(root, data) {
   /** By the medians, which the rest of the page compares too; the bar is of the call that was drawn. */
   function away({ one, us, parts }, fastest) {
     const ratio = times(one.us / fastest.us);
-    const screens = Number((us / axis).toPrecision(3)).toLocaleString("en");
+    const screens = Number((us / axis).toPrecision(3));
     const seconds = (us / axis) * (HEAT_MS / 1000);
     const wait = seconds < 90 ? say("race.seconds", { count: Math.round(seconds) }) : say("race.minutes", { count: Math.round(seconds / 60) });
     const said = { name: called(one), time: spelt(one.us), times: ratio, screens, first: called(fastest), wait };
