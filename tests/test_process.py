@@ -137,6 +137,17 @@ def test_temporary_files_of_a_child_go_when_its_parent_ends(ends, tmp_path):
     wait_for(lambda: not list(tmp_path.iterdir()))
 
 
+def test_a_parent_that_is_killed_before_anybody_would_remove_their_folder_leaves_none(tmp_path):
+    code = (
+        "import os, subprocess\n"
+        "from test_process import started\n"
+        "subprocess.Popen = lambda *_, **__: os.kill(os.getpid(), 9)\n"
+        "started('echo')\n"
+    )
+    python(code, code=-9, env={**os.environ, **PATH, "TMPDIR": str(tmp_path)})
+    assert not list(tmp_path.iterdir())
+
+
 def test_ctrl_c_while_the_parent_ends_changes_nothing(tmp_path):
     """Sent to itself where its temporary folder is removed."""
     code = (

@@ -382,8 +382,8 @@ def _temporary_folder() -> str:
 
 @cache
 def _make_temporary_folder() -> str:
-    """It is removed when this process ends, even if that is killed."""
-    folder = tempfile.mkdtemp(prefix=_TEMPORARY)
+    """It is removed when this process ends, even if that is killed: who removes it is there first."""
+    folder = tempfile.mktemp(prefix=_TEMPORARY)
     remove = 'read -r _; sleep 1; rm -rf -- "$0"'  # after the children are killed
     watcher = subprocess.Popen(  # `read` waits until this process has ended
         ["/bin/sh", "-c", remove, folder],
@@ -392,6 +392,7 @@ def _make_temporary_folder() -> str:
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # signals of the terminal do not reach it
     )
+    Path(folder).mkdir(mode=0o700)
     owner = os.getpid()
 
     def end() -> None:
