@@ -18,6 +18,7 @@ from lenet_bench.training.frameworks import import_trainer
 from lenet_bench.training.strokes import write
 from lenet_bench.weights import Weights, read_weights
 from processes import under_way, wait_for
+from safetensors.numpy import save_file
 
 UNCHANGED = Augmentation(0, 0, 0, 0, 0, 0, 0, 0, 0)
 NO_DIGIT = np.zeros(40, np.uint8)
@@ -212,6 +213,12 @@ def test_what_cannot_be_written_is_refused_at_once(tmp_path, output, frameworks,
     (tmp_path / stands_in_the_way).mkdir(parents=True)
     with pytest.raises(LenetBenchError, match=f"{stands_in_the_way}: cannot be written"):
         train(tmp_path / output, frameworks, recipe=SMALL)
+
+
+def test_what_is_no_weights_of_lenet_is_not_replaced(tmp_path):
+    save_file({"embedding": np.zeros(3)}, output := tmp_path / "a.safetensors")
+    with pytest.raises(LenetBenchError, match="not LeNet's .* missing; give --output another name"):
+        train(output, recipe=SMALL, data=tmp_path / "nosuch")
 
 
 def test_absent_data_are_refused(tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from ..choices import FRAMEWORKS, Recipe
-from ..errors import Unavailable, first_line
+from ..errors import Unavailable, WeightsError, first_line
 from ..measure.interrupts import interrupts
 from ..measure.pinning import thread_variables
 from ..mnist import find_mnist, read_mnist
@@ -21,6 +21,7 @@ from ..process import Child, Died
 from ..registry import environments, find
 from ..results.files import check_place
 from ..results.portable import portable
+from ..weights import read_weights
 from .result import FrameworkRun, TrainingResult
 from .trainer import Parameters, Trainer
 
@@ -46,6 +47,11 @@ def train(
     places = {name: output if in_file else output / f"{name}.safetensors" for name in frameworks}
     for place in places.values():
         check_place(place)
+        if place.exists() and place.stat().st_size:
+            try:
+                read_weights(place)
+            except WeightsError as error:
+                raise WeightsError(f"{error}; give --output another name") from None
     folder = find_mnist(data)
     read_mnist("train", folder)  # what is absent or damaged ends all
     threads = threads or (1 if several else 0)
