@@ -14,14 +14,14 @@ from colours import contrast
 from lenet_bench.cost import lines_of_code
 from lenet_bench.errors import ResultError
 from lenet_bench.mnist import read_mnist
-from lenet_bench.results import read_result
+from lenet_bench.results import Other, read_result
 from lenet_bench.results.breakdown import UNEXPLAINED, breakdowns, kind
 from lenet_bench.show.classroom import classroom_page, classroom_site, published
 from lenet_bench.show.classroom.learnt import learnt, wrong_images
 from lenet_bench.show.classroom.lesson import lesson
 from lenet_bench.show.classroom.opened import opened
 from lenet_bench.weights import default_path
-from sample_results import blocks, failed, result, sample_of_all
+from sample_results import blocks, experiments, failed, result, sample_of_all
 
 HOSTILE = "</script><script>window.hacked = 1</script>\x00&"
 NAMES = ("fused", "onednn", "tensorflow:xla", "keras:predict_on_batch", "keras")
@@ -170,6 +170,18 @@ def test_what_a_result_says_is_data():
 def test_a_result_with_nothing_timed_is_refused():
     with pytest.raises(ResultError, match="was timed"):
         classroom_page([("nothing.jsonl", result(failed("torch", "crashed", "killed")))])
+
+
+def test_the_race_and_its_parts_are_lenets_alone():
+    apart = blocks("keras", 40_000, experiments=experiments(python=30_000))
+    alexnet = result(apart, blocks("fused", 7_000), other=Other("alexnet"))
+    found = lesson([("net-alexnet.jsonl", alexnet), ("net-lenet.jsonl", small())])
+    (keras,) = (one for one in found["backends"] if one["name"] == "keras")
+    assert keras["us"] == pytest.approx(20 * 4**4, rel=0.01)
+    assert "parts" not in keras
+    assert [one["network"] for one in found["networks"]["sizes"]] == ["lenet", "alexnet"]
+    with pytest.raises(ResultError, match=r"net-alexnet\.jsonl: .* alexnet, not of LeNet"):
+        lesson([("net-alexnet.jsonl", alexnet)])
 
 
 def test_the_lesson_plan_asks_what_the_page_asks(pytestconfig):

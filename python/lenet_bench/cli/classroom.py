@@ -56,9 +56,9 @@ def classroom(
     """Write a page on which students draw a digit, watch every layer and race the APIs.
 
     The page computes in the browser, with our own kernels. The race shows the times of the
-    first RESULT, a file of `compare`; a second one, of `why`, shows the parts of each call.
-    Without a RESULT the page shows the published results. With --serve every backend that
-    is installed here answers each drawing, too, until Ctrl-C.
+    first RESULT of LeNet, a file of `compare`; a second one, of `why`, shows the parts of
+    each call. Without a RESULT the page shows the published results. With --serve every
+    backend that is installed here answers each drawing, too, until Ctrl-C.
 
     $ lenet-bench classroom
     $ lenet-bench classroom mine.jsonl -o lesson.html --open

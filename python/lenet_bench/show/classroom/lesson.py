@@ -10,6 +10,7 @@ import numpy as np
 from ...cost import Source, api_names, lines_of_code, sources
 from ...errors import LenetBenchError, ResultError
 from ...experiment_names import ENTERING, HANDING_OVER, MATHEMATICS, NETWORK, PREPARING
+from ...network import LENET
 from ...questions.cost import STAGES, staged
 from ...registry import find
 from ...results import Result
@@ -30,13 +31,17 @@ _QUANTILES = np.linspace(0.025, 0.975, 39)  # of a backend's calls: the race dra
 
 
 def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
-    """The backends of the first result; the others may add the parts of a call."""
-    run = as_run(*results[0])
+    """The backends of LeNet's first result; its others may add the parts of a call."""
+    of_lenet = [as_run(*one) for one in results if one[1].rules.network == LENET]
+    if not of_lenet:
+        source, other = results[0]
+        raise ResultError(f"{source}: is of the network {other.rules.network}, not of LeNet")
+    run = of_lenet[0]
     rows = [*run.rows, *run.reduced]
     if not rows:
         raise ResultError(f"{run.source}: no backend was timed, so a race is impossible")
     listings: dict[tuple[Source, ...], int] = {}
-    parts = _ours(run) | _parts(results)
+    parts = _ours(run) | _parts(of_lenet)
     slowest_first = run.rows[::-1]
     apart_last = sorted(slowest_first, key=lambda row: row["name"] in parts)
     fastest = {row["family"]: row["name"] for row in apart_last}
@@ -59,11 +64,11 @@ def lesson(results: Sequence[tuple[str, Result]]) -> dict[str, Any]:
     }
 
 
-def _parts(results: Sequence[tuple[str, Result]]) -> dict[str, dict[str, Any]]:
+def _parts(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
     """By backend, the shares of its parts, and the machine that they were measured on."""
     return {
         named(one): {"parts": _shares(one.parts), "apart_on": run.label}
-        for run in (as_run(*one) for one in results)
+        for run in runs
         for one in breakdowns(run.result)
         if one.parts
     }
