@@ -7,7 +7,7 @@ from contextlib import suppress
 import lenet_bench
 import numpy as np
 import pytest
-from digits import BLACK, SAMPLES, WHITE, lay, pen, saved, sheet
+from digits import BLACK, IMAGES, SAMPLES, WHITE, lay, pen, saved, sheet
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -83,6 +83,13 @@ def test_each_format_is_read_in_each_mode(form, mode, network):
     if mode != "16":
         picture = Image.fromarray(five()).convert(mode)
     assert digit_of(network, saved(picture, form)) == 5
+
+
+@pytest.mark.parametrize("larger", [16, 257])
+def test_a_faint_digit_is_read_of_12_or_16_bits_too(larger, network):
+    with Image.open(IMAGES / "faint-5.jpg") as image:
+        pixels = np.asarray(image.convert("L"), np.uint16)
+    assert digit_of(network, saved(pixels * larger)) == 5
 
 
 @pytest.mark.parametrize("ink", [0, 255])

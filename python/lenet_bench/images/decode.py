@@ -169,11 +169,11 @@ def _upright(image: "Image") -> Plane:
     readable = len(image.info.get("exif", b"")) <= _LARGEST_EXIF
     orientation = image.getexif().get(0x0112, 1) if readable else 1
     deep = image.mode.startswith("I") or image.mode == "F"
-    if deep:  # 16 bits or more: whole range used, whatever it is
-        values = np.asarray(image, np.float32)[:: _stride(image), :: _stride(image)]
+    if deep:  # 16 bits or more, or floats
+        values = np.asarray(image)[:: _stride(image), :: _stride(image)].astype(np.float64)
         if not (np.abs(values) <= _LARGEST_VALUE).all():  # nor where one is no number
             raise ImageError("has infinite or huge values or some that are no numbers")
-        return _turned(stretched(values), orientation)
+        return _turned(_of_any_range(values), orientation)
     if image.mode in ("LA", "PA", "La", "RGBa") or "transparency" in image.info:
         image = image.convert("RGBA")
     elif image.mode not in ("L", "RGB", "RGBA"):
@@ -199,8 +199,9 @@ def _turned(plane: Plane, orientation: int) -> Plane:
     return np.ascontiguousarray(plane)
 
 
-def stretched(values: Plane) -> Plane:
-    """Samples of any range (12 bits in 16, floats) as 0 to 1."""
-    exact = values.astype(np.float64)  # float32 has no room for the difference of its extremes
-    low, high = exact.min(), exact.max()
-    return np.asarray((exact - low) / ((high - low) or 1.0), np.float32)
+def _of_any_range(values: NDArray[np.float64]) -> Plane:
+    """As 0 to 1: whole numbers by the bits of the largest (12 in 16, say), others stretched."""
+    low, high = values.min(), values.max()
+    if low >= 0 and (values % 1 == 0).all():
+        low, high = 0.0, 2.0 ** int(high).bit_length() - 1
+    return np.asarray((values - low) / ((high - low) or 1.0), np.float32)
