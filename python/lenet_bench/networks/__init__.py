@@ -17,7 +17,7 @@ from .graph import Graph as Graph
 def _mlp() -> Graph:
     draft = Draft((1, 28, 28))
     draft.classify(512, 512, 10)
-    return draft.done("mlp", "the perceptron of Keras' guide to MNIST")
+    return draft.done("mlp", "the perceptron of Keras' example mnist_mlp.py")
 
 
 def _lenet() -> Graph:
@@ -65,7 +65,7 @@ def _alexnet() -> Graph:
     draft.convs("384 256 256")
     draft.add("pool", side=3, stride=2)
     draft.classify(4096, 4096, 1000)
-    return draft.done("alexnet", "AlexNet on one GPU, without local response normalisation")
+    return draft.done("alexnet", "AlexNet as torchvision has it, after 'One weird trick'")
 
 
 #: Channels of GoogLeNet's blocks: 1x1; 3x3 after 1x1; 5x5 after 1x1; 1x1 after the pool.
