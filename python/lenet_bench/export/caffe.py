@@ -63,7 +63,7 @@ layer { name: "probabilities" type: "Softmax" bottom: "fc2" top: "probabilities"
 
 
 def prototxt(_weights: Weights) -> bytes:
-    """The network, `lenet_deploy.prototxt` as Caffe's examples have it."""
+    """The network, as `examples/mnist/lenet.prototxt` of Caffe has it."""
     return _PROTOTXT.encode()
 
 
