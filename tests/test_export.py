@@ -1,5 +1,7 @@
 """`lenet-bench export`: the models are what the other programs say they are."""
 
+import os
+
 import numpy as np
 import pytest
 from lenet_bench import load, read_weights
@@ -64,3 +66,10 @@ def test_a_wrong_place_is_refused(refused, tmp_path):
     (tmp_path / "file").touch()
     said = refused("export", "caffe", "-o", tmp_path / "file" / "lenet")
     assert f"cannot be written: {tmp_path / 'file'} is no folder" in said
+
+
+def test_several_files_are_not_written_beside_a_pipe(refused, tmp_path):
+    pipe = tmp_path / "lenet"
+    os.mkfifo(pipe)
+    assert "2 files" in refused("export", "caffe", "-o", pipe)
+    assert [*tmp_path.iterdir()] == [pipe]

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..atomic import check_writable, write_file, writing
+from ..atomic import check_writable, is_stream, write_file, writing
 from ..errors import LenetBenchError, Unavailable
 from ..installed import CONVERTER, installed_version
 from ..weights import Weights
@@ -79,6 +79,8 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
     files = FORMATS[format]
     if output.suffix not in ("", *files):
         raise LenetBenchError(f"{output}: expected a name that ends in {' or '.join(files)}")
+    if len(files) > 1 and is_stream(output):
+        raise LenetBenchError(f"{output}: is no file, and {format} is written as {len(files)} files")
     paths = [output] if len(files) == 1 else [output.with_suffix(suffix) for suffix in files]
     try:
         contents = [model(name, weights) for name in files.values()]
