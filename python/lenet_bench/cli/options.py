@@ -26,9 +26,11 @@ class _Name(click.Path):
     """A file or a folder, which is not opened here."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Refuse no name, and the sign for standard input, which would be a file's name."""
+        """Refuse no name, and the sign for a standard stream, which would be a file's name."""
         if value in ("", "-"):
-            self.fail(f"{value!r} is no name; give /dev/stdin or /dev/stdout", param, ctx)
+            stream = "/dev/stdout" if "--output" in param.opts else "/dev/stdin"
+            instead = f"; give {stream}" if self.file_okay else ""
+            self.fail(f"{value!r} is no name{instead}", param, ctx)
         return super().convert(value, param, ctx)
 
 
