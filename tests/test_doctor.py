@@ -3,13 +3,14 @@
 import json
 import os
 import sys
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 from conftest import environment
 from lenet_bench.measure.environment import read_machine
 from lenet_bench.questions.doctor import Examination, Finding
-from lenet_bench.registry import names
+from lenet_bench.registry import BACKENDS, FAMILIES, names
 from lenet_bench.show.terminal.doctor import examination
 from lenet_bench.show.terminal.screen import Screen
 from processes import under_way
@@ -55,6 +56,11 @@ def test_backends_says_why_one_cannot_run(run):
     assert all(entry.keys() >= KEYS for entry in entries)
     assert not entries[0]["available"]
     assert "vax" in entries[0]["reason"]
+
+
+def test_each_family_is_listed_once():
+    """`backends` shows a row when it is known, so the registry's order is the list's."""
+    assert [family for family, _ in groupby(row.family for row in BACKENDS)] == [*FAMILIES]
 
 
 WAITS = """

@@ -1,4 +1,4 @@
-"""The rows of frameworks, up to Keras."""
+"""The rows of frameworks, up to Keras: first those that are compilers, as engine_rows.py ends."""
 
 from dataclasses import replace
 from typing import Any
@@ -64,6 +64,51 @@ def _keras(
 
 FRAMEWORKS: tuple[Backend, ...] = (
     framework(
+        "tinygrad",
+        family="compilers",
+        summary="Python, tinygrad's tensors",
+        calls="C that it generates and clang compiles",
+        library="tinygrad",
+        at_once={"jit": 1, "beam": 1},
+        variants={
+            "jit": "TinyJit: the kernels of a call recorded and played back",
+            "beam": "the same, each kernel found by a search that times them: BEAM=2",
+            "eager": "the kernels scheduled again in each call",
+        },
+        programs=("clang",),
+        variables={"DEV": "CPU", "NUM_CPU_THREADS": "{threads}"},
+        gpu=OnGpu(
+            calls="CUDA that it generates and NVRTC compiles",
+            environment=None,
+            variables={"DEV": "CUDA"},
+        ),
+    ),
+    framework(
+        "jax",
+        family="compilers",
+        summary="Python, jax.jit of a function of arrays",
+        calls="XLA, which generates code and calls YNNPACK",
+        library="JAX",
+        variants={
+            "constants": "the weights closed over by the function",
+            "arguments": "the weights passed to each call",
+            "aot": "the default, compiled ahead of time for one image: lower and compile",
+            "bfloat16": "constants and images in bfloat16",
+        },
+        tolerances={"bfloat16": 0.04},
+        reduced={"bfloat16": "bfloat16"},
+        at_once={"aot": 1},
+        batch={"aot": "constants"},
+        shared={"": "docs.jax.dev/en/latest/concurrency.html"},
+        variables=_JAX,
+        gpu=replace(
+            _JAX_GPU,
+            variants={"tf32": "products rounded to TF32: jax_default_matmul_precision"},
+            tolerances={"tf32": _TF32},
+            reduced={"tf32": "TF32", "bfloat16": "bfloat16"},
+        ),
+    ),
+    framework(
         "mxnet",
         summary="Python, MXNet 1.9, retired in 2023",
         calls="MXNet's operators, on oneDNN",
@@ -86,26 +131,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
         environment="chainer",
         variables={"OPENBLAS_NUM_THREADS": "{threads}"},
         silencing_variables={"CHAINER_WARN_VERSION_MISMATCH": "0"},
-    ),
-    framework(
-        "tinygrad",
-        family="compilers",
-        summary="Python, tinygrad's tensors",
-        calls="C that it generates and clang compiles",
-        library="tinygrad",
-        at_once={"jit": 1, "beam": 1},
-        variants={
-            "jit": "TinyJit: the kernels of a call recorded and played back",
-            "beam": "the same, each kernel found by a search that times them: BEAM=2",
-            "eager": "the kernels scheduled again in each call",
-        },
-        programs=("clang",),
-        variables={"DEV": "CPU", "NUM_CPU_THREADS": "{threads}"},
-        gpu=OnGpu(
-            calls="CUDA that it generates and NVRTC compiles",
-            environment=None,
-            variables={"DEV": "CUDA"},
-        ),
     ),
     framework(
         "mlx",
@@ -145,31 +170,6 @@ FRAMEWORKS: tuple[Backend, ...] = (
             "GLOG_minloglevel": "2",
             **OPENMP,
         },
-    ),
-    framework(
-        "jax",
-        family="compilers",
-        summary="Python, jax.jit of a function of arrays",
-        calls="XLA, which generates code and calls YNNPACK",
-        library="JAX",
-        variants={
-            "constants": "the weights closed over by the function",
-            "arguments": "the weights passed to each call",
-            "aot": "the default, compiled ahead of time for one image: lower and compile",
-            "bfloat16": "constants and images in bfloat16",
-        },
-        tolerances={"bfloat16": 0.04},
-        reduced={"bfloat16": "bfloat16"},
-        at_once={"aot": 1},
-        batch={"aot": "constants"},
-        shared={"": "docs.jax.dev/en/latest/concurrency.html"},
-        variables=_JAX,
-        gpu=replace(
-            _JAX_GPU,
-            variants={"tf32": "products rounded to TF32: jax_default_matmul_precision"},
-            tolerances={"tf32": _TF32},
-            reduced={"tf32": "TF32", "bfloat16": "bfloat16"},
-        ),
     ),
     framework(
         "torch",
