@@ -74,7 +74,7 @@ def verify(
     read, digits = read_weights(weights), read_mnist("test", find_mnist(data, part="test"))
     names = in_order(backends, read, device)
     named = {on_device(name, device) for name in backends if name not in (AUTO, ALL)}
-    outcomes = Outcomes(read, threads, named)
+    outcomes = Outcomes(read, threads, names, named)
     interrupted = False
     with progress(len(digits) * (1 + len(names))) as step:
         try:

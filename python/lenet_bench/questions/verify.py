@@ -4,7 +4,7 @@ Backends run one after the other, each framework in a process of its own that en
 begins: all of them at once would fill the memory, and a crash affects only one line.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
@@ -78,7 +78,7 @@ class Verification:
 
 @dataclass(frozen=True)
 class Unverified:
-    """A backend that does not run here, or that failed."""
+    """A backend that does not run here, that failed, or that was not reached."""
 
     backend: str
     reason: str
@@ -87,10 +87,11 @@ class Unverified:
 
 @dataclass
 class Outcomes:
-    """What became of each backend so far, and which were asked for by name."""
+    """What became of each of `names` so far, and which were asked for by name."""
 
     weights: Weights
     threads: int
+    names: Sequence[str]
     named: Collection[str]
     verified: list[Verification] = field(default_factory=list)
     unverified: list[Unverified] = field(default_factory=list)
@@ -116,7 +117,9 @@ class Outcomes:
         return bool(self.verified) and not self.wanting and all_passed
 
     def write(self, path: Path, *, last: bool = True) -> None:
-        """All, with the machine, the versions and the weights."""
+        """All, also those not reached yet, with the machine, the versions and the weights."""
+        reached = {one.backend for one in (*self.verified, *self.unverified)}
+        rest = [Unverified(name, "not reached") for name in self.names if name not in reached]
         record = {
             "kind": KIND,
             "schema": SCHEMA,
@@ -125,7 +128,7 @@ class Outcomes:
             "weights_sha256": self.weights.sha256,
             "threads": self.threads,
             "backends": [backend.to_json() for backend in self.verified],
-            "unverified": [asdict(backend) for backend in self.unverified],
+            "unverified": [asdict(backend) for backend in (*self.unverified, *rest)],
         }
         if last or not is_stream(path):  # which keeps everything
             write_file(path, f"{json_text(record, indent=1)}\n".encode(), ResultError)
