@@ -13,6 +13,7 @@ from lenet_bench.errors import LenetBenchError
 from lenet_bench.measure.watch import Reading
 from lenet_bench.registry import names
 from lenet_bench.results import read_log, read_result, rows
+from lenet_bench.subjects.subject import STRETCHES
 from processes import alive, linux
 from scratch_backends import measured
 
@@ -262,6 +263,14 @@ def test_the_energy_of_a_call_is_that_of_the_timed_ones(tmp_path, monkeypatch, o
     assert row.gpu, row.reason
     assert row.gpu.energy_mj == mj
     assert row.gpu.power_w
+
+
+@pytest.mark.parametrize(("device", "is_capped"), [("cpu", True), ("gpu", False)])
+def test_a_floor_on_a_gpu_is_timed_as_long_as_a_backend(monkeypatch, device, is_capped):
+    monkeypatch.setattr("lenet_bench.measure.judged._FLOOR_CALLS", STRETCHES)
+    floor = scratch.entry(scratch.Honest, checked=False, device=device)
+    (row,) = compare(CompareOptions((floor,), rounds=1)).backends
+    assert (row.blocks[0].made == STRETCHES) == is_capped
 
 
 def test_a_run_may_be_made_from_any_thread():

@@ -52,7 +52,7 @@ class Entry:
     tolerance: float = FLOAT32
     python: str = sys.executable
     variables: Mapping[str, str] = field(default_factory=dict)  # what its API reads when imported
-    checked: bool = True  # only the empty backend is not
+    checked: bool = True  # only floors are not
     device: Device = "cpu"  # where it computes
     threads: int | None = None  # without a number, that of the run
     is_shared: bool = False  # whether several threads may call one network at once
