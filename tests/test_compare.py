@@ -3,14 +3,13 @@
 import os
 import struct
 import threading
-import time
 from typing import Any
 
 import pytest
 import scratch_backends as scratch
 from lenet_bench import CompareOptions, compare, render
 from lenet_bench.errors import LenetBenchError
-from lenet_bench.measure.watch import Reading
+from lenet_bench.measure.watch import Reading, used
 from lenet_bench.registry import names
 from lenet_bench.results import read_log, read_result, rows
 from lenet_bench.subjects.subject import STRETCHES
@@ -252,7 +251,7 @@ def test_the_energy_of_a_call_is_that_of_the_timed_ones(tmp_path, monkeypatch, o
 
         def read(self):
             (calls,) = struct.unpack("q", count.read_bytes())
-            return Reading(time.monotonic(), calls, None, None, None)
+            return Reading(calls, calls, None, None, None)  # a second a call: long enough
 
     count = tmp_path / "count"
     count.write_bytes(bytes(8))
@@ -271,6 +270,14 @@ def test_a_floor_on_a_gpu_is_timed_as_long_as_a_backend(monkeypatch, device, is_
     floor = scratch.entry(scratch.Honest, checked=False, device=device)
     (row,) = compare(CompareOptions((floor,), rounds=1)).backends
     assert (row.blocks[0].made == STRETCHES) == is_capped
+
+
+@pytest.mark.parametrize(("seconds", "mj", "watts"), [(0.02, None, 90), (0.5, 50, 100)])
+def test_a_block_that_is_short_for_the_meter_has_no_energy(seconds, mj, watts):
+    """A GPU that takes 100 W and says 90."""
+    before, after = (Reading(at_s, 100_000 * at_s, 90, None, None) for at_s in (0, seconds))
+    found = used("GPU", before, after, 1000)
+    assert (found.energy_mj, found.power_w) == (mj, watts)
 
 
 def test_a_run_may_be_made_from_any_thread():

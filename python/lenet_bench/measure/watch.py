@@ -22,6 +22,9 @@ from ..results import Gpu
 #: Seconds: of some cores together in all, busy, and taken by a hypervisor; and of a process.
 Times = tuple[float, float, float, float]
 
+#: NVML counts energy in steps of 0.1 s, so in less than this they are no figure.
+LEAST_S = 0.5
+
 
 def shares(
     cores: Sequence[int], before: Times | None, pid: int
@@ -160,10 +163,10 @@ def used(
         return Gpu(name, profile_us=profile)
     energy_mj, power_w = None, after.power_w
     seconds = after.at_s - before.at_s
-    if before.energy_mj is not None and after.energy_mj is not None:
+    if seconds >= LEAST_S and before.energy_mj is not None and after.energy_mj is not None:
         used_mj = after.energy_mj - before.energy_mj
         energy_mj = used_mj / calls if calls else None
-        power_w = used_mj / 1000 / seconds if seconds > 0 else power_w
+        power_w = used_mj / 1000 / seconds
     return Gpu(
         name,
         memory_mib=after.memory_mib,

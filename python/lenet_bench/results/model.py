@@ -227,8 +227,8 @@ class Gpu(Struct, frozen=True, omit_defaults=True):
 
     name: Name  # from its driver
     memory_mib: Number | None = None  # that the process holds there
-    power_w: Number | None = None  # mean while it was timed
-    energy_mj: Number | None = None  # a call; none where pauses lie between calls
+    power_w: Number | None = None  # mean while it was timed; of a short block, as NVML says then
+    energy_mj: Number | None = None  # a call; none of a short block, or with pauses
     mhz_before: Number | None = None  # the multiprocessors' clock before the timed calls
     mhz_after: Number | None = None  # and after them
     profile_us: Figures | None = None  # a profiled run: copies in and out, kernels, ...
