@@ -155,7 +155,7 @@ bench: $(TEST)/installed  ## the installed backends through pytest-benchmark, in
 	  --benchmark-group-by=func --benchmark-columns=median,iqr,min,rounds $(ARGS)
 
 # For a machine with a GPU and without network, which has this Python and this glibc or a newer one.
-# lenet-bench is built here with what such a machine has of CUDA, so nothing is compiled there.
+# lenet-bench is built here with what such a machine has of CUDA, so it needs no compiler there.
 GPU_KIT := gpu-kit
 GPU_PYTHON := 3.12
 GPU_PLATFORMS := $(foreach tag,2014 _2_17 _2_27 _2_28,--platform manylinux$(tag)_x86_64)

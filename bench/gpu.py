@@ -217,14 +217,14 @@ def timed(options: CompareOptions) -> int:
 def sanitize(folder: Path, backends: Sequence[str]) -> int:
     """compute-sanitizer on the backends without Python: it would report what Python does, too."""
     sys.path.append(str(ROOT / "tests"))
-    from cuda_setting import build_driver, built_major, wheel_folders
+    from cuda_setting import build_driver, built_major, compiler, wheel_folders
 
     major = built_major()
     assert major is not None
     path = os.pathsep.join((os.environ["PATH"], *map(str, wheel_folders("bin", major))))
     program = shutil.which("compute-sanitizer", path=path)
-    if program is None:
-        print("there is no compute-sanitizer here: left out")
+    if program is None or shutil.which(compiler()) is None:
+        print("there is no compute-sanitizer here, or no C++ compiler: left out")
         return 0
     driver = ROOT / "build" / "gpu-driver" / "driver"
     build_driver(driver, major)

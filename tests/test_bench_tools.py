@@ -106,6 +106,15 @@ def test_the_run_on_a_gpu_names_backends_that_exist():
     assert chosen | {gpu.AS_INSTALLED, *gpu.WITH_BARRIERS} <= {*names(device="gpu")}
 
 
+def test_the_sanitizer_is_left_out_without_a_compiler(monkeypatch, tmp_path, capsys):
+    (tmp_path / "compute-sanitizer").touch(mode=0o755)
+    monkeypatch.setattr("cuda_setting.built_major", lambda: 13)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    assert gpu.sanitize(tmp_path, ["cuda"]) == 0
+    assert "no C++ compiler" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("tool", ["free_threaded", "limit", "readme"])
 def test_a_tool_does_nothing_where_it_is_asked_wrongly(tool):
     done = ran(sys.executable, ROOT / f"bench/{tool}.py", "--chek", code=2)
