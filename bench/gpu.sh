@@ -139,10 +139,12 @@ watch_gpu() { # all the while
   watcher=$!
 }
 
+checksum() { cat "$wheels"/*.whl | sha256sum; }
+
 install() {
   local into=(-m pip install --quiet --no-index --no-deps --no-compile --upgrade --target "$site")
   rm -rf "$site"
-  limited "$python" "${into[@]}" "$wheels"/*.whl && cp "$wheels/commit" "$site"
+  limited "$python" "${into[@]}" "$wheels"/*.whl && checksum > "$site/checksum"
 }
 
 doctor() { limited "$python" -m lenet_bench doctor cudnn cuda; }
@@ -199,7 +201,7 @@ for name in $names; do
 done
 step 30 machine machine
 watch_gpu
-if [ -z "$wheels" ] || cmp --quiet "$wheels/commit" "$site/commit"; then
+if [ -z "$wheels" ] || checksum | cmp --quiet - "$site/checksum"; then
   to_come=$((to_come - 60))
 else
   step 60 install install || finish

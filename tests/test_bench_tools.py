@@ -2,10 +2,12 @@
 
 import ast
 import asyncio
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile, ZipInfo
 
 import lenet_bench.backends
 import pytest
@@ -104,6 +106,34 @@ def test_the_run_on_a_gpu_times_each_backend_once():
 def test_the_run_on_a_gpu_names_backends_that_exist():
     chosen = {*gpu.FIRST, *gpu.APART, *gpu.BESIDE, *gpu.ON_NETWORKS, *gpu.ON_BATCHES, *gpu.PACED}
     assert chosen | {gpu.AS_INSTALLED, *gpu.WITH_BARRIERS} <= {*names(device="gpu")}
+
+
+@linux
+def test_the_wheels_that_are_carried_are_installed_where_they_are_others(tmp_path):
+    """Also those of one commit, which a tree may have changed."""
+    python = tmp_path / "image/bin/python"
+    ran(sys.executable, "-m", "venv", tmp_path / "image")
+    kit, site = tmp_path / "kit", tmp_path / "lenet-bench/gpu-site"
+    kit.mkdir()
+    (kit / "commit").write_text("0123456-dirty")
+    about = {
+        "carried-1.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n",
+        "carried-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: carried\nVersion: 1\n",
+        "carried-1.dist-info/RECORD": "",
+    }
+
+    def installed(text):
+        """Whether bench/gpu.sh installs a wheel with that text."""
+        with ZipFile(kit / "carried-1-py3-none-any.whl", "w") as wheel:
+            for name, said in {"carried.py": text, **about}.items():
+                wheel.writestr(ZipInfo(name), said)  # of one date
+        words = ("--wheels", kit, "--python", python, "--output", tmp_path, "--steps", "infer")
+        variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+        done = ran(ROOT / "bench/gpu.sh", *words, code=1, env=variables)  # it has no NumPy
+        assert (site / "carried.py").read_text() == text, done.stdout
+        return "== install" in done.stdout
+
+    assert [installed(text) for text in ("one", "one", "other")] == [True, False, True]
 
 
 def test_the_sanitizer_is_left_out_without_a_compiler(monkeypatch, tmp_path, capsys):
