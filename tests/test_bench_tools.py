@@ -110,9 +110,9 @@ def test_the_run_on_a_gpu_names_backends_that_exist():
 
 @linux
 def test_the_wheels_that_are_carried_are_installed_where_they_are_others(tmp_path):
-    """Also those of one commit, which a tree may have changed."""
+    """Also those of one commit, which a tree may have changed. This Python has no pip."""
     python = tmp_path / "image/bin/python"
-    ran(sys.executable, "-m", "venv", tmp_path / "image")
+    ran(sys.executable, "-m", "venv", "--without-pip", tmp_path / "image")
     kit, site = tmp_path / "kit", tmp_path / "lenet-bench/gpu-site"
     kit.mkdir()
     (kit / "commit").write_text("0123456-dirty")
