@@ -89,6 +89,9 @@ AnswersWronglyWhenTimed = answering(
 AnswersBatchesWrongly = answering(
     "AnswersBatchesWrongly", lambda images, right: right[::-1].copy() if images.ndim == 3 else right
 )
+AnswersOneWrongly = answering(
+    "AnswersOneWrongly", lambda _, right: np.roll(right, 1) if right.size == 10 else right
+)
 
 
 class FailsWhenTimed(Honest):

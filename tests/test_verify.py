@@ -8,6 +8,7 @@ from dataclasses import replace
 import lenet_bench
 import numpy as np
 import pytest
+import scratch_backends as scratch
 from lenet_bench.errors import Unavailable
 from lenet_bench.mnist import read_mnist
 from lenet_bench.questions.verify import (
@@ -131,6 +132,13 @@ def verify_wrong(small_mnist, weights_file, three=1.0):
     digits = read_mnist("test", small_mnist)
     truth = reference_probabilities(digits, read_weights(weights_file), lambda *_: None)
     return verify("fused", Wrong(three), digits, truth, lambda *_: None)
+
+
+def test_who_has_another_call_for_batches_is_asked_for_one_image(small_mnist):
+    digits, weights = read_mnist("test", small_mnist), read_weights()
+    truth = reference_probabilities(digits, weights, lambda *_: None)
+    lies = scratch.AnswersOneWrongly(weights, threads=1)
+    assert not verify("onnxruntime", lies, digits, truth, lambda *_: None).passed
 
 
 def test_nan_is_not_passed(small_mnist, weights_file):

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 KIND, SCHEMA = "verification", 2  # of the result file
 BEGINS = f'{{\n "kind": "{KIND}"'.encode()  # how each begins
 
-_BATCH = 250  # images a call: often enough to show progress, long enough to be cheap
+_BATCH = 250  # images a call, where that is as one image is asked: often enough to show progress
 
 #: Called after each batch: whose it was, and how many images it had.
 BatchProgress = Callable[[str, int], None]
@@ -176,8 +176,13 @@ def reference_probabilities(digits: Digits, weights: Weights, progress: BatchPro
 def verify(
     name: str, backend: Network, digits: Digits, reference: Array, progress: BatchProgress
 ) -> Verification:
-    """Compare one backend with the reference's probabilities of the same images."""
-    found = _in_batches(name, backend.infer, digits, progress)
+    """Compare one backend with the reference's probabilities of the same images.
+
+    Of a variant that has another call for batches, the one for one image is asked.
+    """
+    row, variant = find(name)
+    at_once = 1 if variant in row.batch else _BATCH
+    found = _in_batches(name, backend.infer, digits, progress, at_once)
     answers, expected = found.argmax(axis=1), reference.argmax(axis=1)
     return Verification(
         backend=name,
@@ -204,10 +209,11 @@ def _in_batches(
     infer: Callable[[NDArray[np.float32]], NDArray[np.floating]],
     digits: Digits,
     progress: BatchProgress,
+    at_once: int = _BATCH,
 ) -> Array:
     found = np.empty((len(digits), CLASSES))
-    for start in range(0, len(digits), _BATCH):
-        part = slice(start, min(start + _BATCH, len(digits)))
+    for start in range(0, len(digits), at_once):
+        part = slice(start, min(start + at_once, len(digits)))
         found[part] = infer(digits.ink(part))
         progress(name, part.stop - part.start)
     return found
