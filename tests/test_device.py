@@ -4,6 +4,7 @@ There need be no GPU: what is proven here is that without one nobody answers fro
 """
 
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from lenet_bench.errors import LenetBenchError
 from lenet_bench.registry import (
     BACKENDS,
     canonical_name,
+    check_needs,
     every_name,
     find,
     names,
@@ -89,6 +91,18 @@ def test_a_reduced_precision_on_a_gpu_has_a_tolerance_of_its_own():
     reduced = {name: tolerance(name) for name in MOVED if precision(name) != "float32"}
     assert reduced
     assert min(reduced.values()) > 1e-5
+
+
+@pytest.mark.parametrize("name", ["torch@gpu", "triton", "cupy", "cudnn"])
+def test_of_several_gpus_all_rows_take_the_same(monkeypatch, name):
+    """A framework takes the first, so it says no where another is chosen."""
+    monkeypatch.setattr("lenet_bench.registry.gpu.why_none", lambda: None)
+    row = find(name)
+    for number in ("0", "1"):
+        monkeypatch.setenv("LENET_BENCH_GPU", number)
+        refused = row[0].framework and number == "1"
+        with pytest.raises(Unavailable, match="the first GPU") if refused else nullcontext():
+            check_needs(*row)
 
 
 @without_gpu

@@ -85,6 +85,12 @@ def check_needs(row: Backend, variant: str) -> None:
         built = row.native and row.native.module == "cuda" and built_majors()
         remedy = none.remedy or (None if built else f"on a machine with a GPU, {fix(row)}")
         raise Unavailable("; ".join(filter(None, [f"{name} cannot run here: {none.why}", remedy])))
+    chosen = os.environ.get(gpu.VARIABLE, "0")
+    if row.device == "gpu" and row.framework and chosen != "0":
+        raise Unavailable(
+            f"{name} takes the first GPU, and {gpu.VARIABLE} names another; CUDA_VISIBLE_DEVICES "
+            f"chooses one for every backend, so fix it with: unset {gpu.VARIABLE}"
+        )
     if variant in row.compiled:
         compiler = os.environ.get("CXX") or "g++"
         if not shutil.which(compiler):
