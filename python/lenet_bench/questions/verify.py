@@ -87,7 +87,7 @@ class Unverified:
 
 @dataclass
 class Outcomes:
-    """What became of each of `names` so far, and which were asked for by name."""
+    """What became of each of `names` so far, in this order, and which were asked for by name."""
 
     weights: Weights
     threads: int
@@ -118,8 +118,7 @@ class Outcomes:
 
     def write(self, path: Path, *, last: bool = True) -> None:
         """All, also those not reached yet, with the machine, the versions and the weights."""
-        reached = {one.backend for one in (*self.verified, *self.unverified)}
-        rest = [Unverified(name, "not reached") for name in self.names if name not in reached]
+        rest = [Unverified(name, "not reached") for name in self.names[len(self) :]]
         record = {
             "kind": KIND,
             "schema": SCHEMA,
