@@ -15,13 +15,18 @@ FIXTURE = "from lenet_bench.pytest_fixture import time_backend as time_backend\n
 needs_keras = pytest.mark.skipif(not is_installed(find("keras")[0]), reason="needs Keras")
 
 
-def bench(*words, tests=ROOT / "bench", code=0):
-    """Its output, with one start of each backend."""
-    options = ("--benchmark-only", "--benchmark-max-time=0.1", "--benchmark-group-by=func", "-rs")
-    command = (sys.executable, "-m", "pytest", tests, *options, *words)
-    paths = filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH")))
-    variables = environment(PYTHONPATH=os.pathsep.join(paths))
-    return ran(*command, code=code, env=variables, cwd=tests).stdout
+@pytest.fixture
+def bench(tmp_path):
+    """Its output, with one start of each backend; what it saves is in tmp_path."""
+
+    def output(*words, tests=ROOT / "bench", code=0):
+        options = ("--benchmark-only", "--benchmark-max-time=0.1", "--benchmark-group-by=func")
+        command = (sys.executable, "-m", "pytest", tests, "-rs", *options, *words)
+        paths = filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH")))
+        variables = environment(PYTHONPATH=os.pathsep.join(paths))
+        return ran(*command, code=code, env=variables, cwd=tmp_path).stdout
+
+    return output
 
 
 def rows(file):
@@ -30,7 +35,7 @@ def rows(file):
 
 @needs_keras
 @pytest.mark.slow
-def test_one_table_has_every_family_from_native_code_to_keras(tmp_path):
+def test_one_table_has_every_family_from_native_code_to_keras(bench, tmp_path):
     kept = tmp_path / "bench.json"
     families = {"fused": "native code", "tensorflow": "frameworks", "keras": "Keras"}
     chosen = " or ".join(f"test_infer[{name}]" for name in families)
@@ -43,21 +48,26 @@ def test_one_table_has_every_family_from_native_code_to_keras(tmp_path):
     assert re.findall(r"^test_infer\[.+?\]", said, re.M) == sorted(medians, key=medians.__getitem__)
 
 
-def test_a_slower_commit_fails(tmp_path):
-    storage = f"--benchmark-storage={tmp_path}"
+def test_a_slower_commit_fails_also_after_a_change_of_the_machine(bench, tmp_path):
     chosen = ("-k", "test_infer[fused]")
-    bench(*chosen, storage, "--benchmark-save=it")
+    bench(*chosen, "--benchmark-save=it")
     (file,) = tmp_path.rglob("*_it.json")
     saved = json.loads(file.read_text())
+    saved["machine_info"]["release"] = "another kernel"
     for times, code in ((1e-3, 1), (1e3, 0)):
         earlier = json.loads(json.dumps(saved))
         earlier["benchmarks"][0]["stats"]["median"] *= times
         file.write_text(json.dumps(earlier))
         compared = ("--benchmark-compare", "--benchmark-compare-fail=median:5%")
-        bench(*chosen, storage, *compared, code=code)
+        bench(*chosen, *compared, code=code)
 
 
-def test_the_fixture_is_for_tests_of_ones_own(tmp_path):
+def test_what_pytest_benchmark_warns_of_is_no_error(bench):
+    said = bench("-k", "test_infer[theano]", "--benchmark-compare", "--benchmark-save=none")
+    assert "1 skipped" in said
+
+
+def test_the_fixture_is_for_tests_of_ones_own(bench, tmp_path):
     chosen = ["test_one_image[fused]", "test_mine"]
     section = (ROOT / "docs/python.md").read_text().partition("## With pytest-benchmark")[2]
     fixture, tests, *_ = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
@@ -71,7 +81,7 @@ def test_the_fixture_is_for_tests_of_ones_own(tmp_path):
     assert rows(kept).keys() == {*chosen}
 
 
-def test_only_what_is_not_installed_is_skipped(tmp_path):
+def test_only_what_is_not_installed_is_skipped(bench, tmp_path):
     (tmp_path / "conftest.py").write_text(FIXTURE)
     (tmp_path / "test_speed.py").write_text("""
 import scratch_backends as scratch
