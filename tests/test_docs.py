@@ -178,6 +178,7 @@ def test_the_examples_in_python_run(tmp_path, small_mnist):
     done = ran(sys.executable, "-W", "error", "program.py", cwd=tmp_path, env=own)
     assert done.stderr == ""
     assert done.stdout.startswith("7 ")
+    assert "baseline" not in done.stdout.splitlines()  # but a verdict of `mine`
 
 
 NOTEBOOK = json.loads((ROOT / "docs/classroom.ipynb").read_text())
