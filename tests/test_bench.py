@@ -72,11 +72,13 @@ def test_the_fixture_is_for_tests_of_ones_own(bench, tmp_path):
     section = (ROOT / "docs/python.md").read_text().partition("## With pytest-benchmark")[2]
     fixture, tests, *_ = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     assert fixture == FIXTURE
-    (tmp_path / "conftest.py").write_text(fixture)
-    (tmp_path / "test_speed.py").write_text(tests)
-    (tmp_path / "mine.py").write_text("from scratch_backends import HasInferOnly as build")
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "conftest.py").write_text(fixture)
+    (own / "test_speed.py").write_text(tests)
+    (own / "mine.py").write_text("from scratch_backends import HasInferOnly as build")
     kept = tmp_path / "bench.json"
-    bench("-k", " or ".join(chosen), f"--benchmark-json={kept}", tests=tmp_path)
+    bench("-k", " or ".join(chosen), f"--benchmark-json={kept}", tests=own)
     assert all(len(row["stats"]["data"]) >= 20 for row in rows(kept).values())
     assert rows(kept).keys() == {*chosen}
 
