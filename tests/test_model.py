@@ -462,6 +462,12 @@ def without_end(file):
     return saved(file, [loop], {"x": (FLOAT, [1, 8]), "y": Y}, go_on)
 
 
+def test_a_round_that_no_budget_ends_has_its_right_answers(tmp_path):
+    file = product(tmp_path / "one.onnx")
+    (row,) = one_round(file, "onnxruntime", budget_s=1e-3, least_rounds=1).backends
+    assert row.status == "ok", row.reason
+
+
 def test_a_loop_without_end_is_asked_about_within_the_budget(tmp_path):
     told: list[Any] = []
     model = ModelFile(str(without_end(tmp_path / "loop.onnx")))

@@ -154,7 +154,9 @@ class _Comparison:
         self._until_decided, self._open = options.until_decided, ""
         entries = options.entries()
         budget_s = inf if options.budget_s is None else options.budget_s
-        before = conditions(options, entries, self._began + budget_s)
+        # Rounds that are completed whatever the budget need their right answers, whatever it is.
+        until_s = inf if options.least_rounds else self._began + budget_s
+        before = conditions(options, entries, until_s)
         self._known = prepared(before, entries, self._tell_before)
         base = baseline_of(options, entries)
         now = _header(before, self._known, entries, again_in(options, base, len(entries)))
