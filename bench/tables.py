@@ -316,7 +316,8 @@ def tried_beside(result: Result) -> tuple[str, ...]:
     """Of one backend: the fastest variant in float32, and the fastest setting beside it."""
     own = [row for row in result.backends if "/" not in row.name]
     best = min((row for row in own if precision_of(row.name) == "float32"), key=median_us)
-    other = min((row for row in result.backends if "/" in row.name), key=median_us)
+    others = (row for row in result.backends if "/" in row.name and tries_of(row))
+    other = min(others, key=median_us)
     (median, its_median, *ratio), _ = compared(best, other, result)
     its_median = other.status if its_median == NONE else its_median
     return best.name, median, tries_of(other) or "", its_median, *ratio

@@ -18,7 +18,7 @@ from lenet_bench.networks.graph import Draft
 from lenet_bench.registry import FLOAT32, find, names, precision, tolerance
 from lenet_bench.results import read_result
 from lenet_bench.results.warnings import REMEDIES
-from processes import alive, linux, ran, wait_for
+from processes import alive, linux, python, ran, wait_for
 from sample_results import blocks, failed, result, timed_starts
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -30,7 +30,7 @@ from settings.__main__ import entry
 from settings.idle import IDLE
 from settings.tried import SETTINGS
 from steps import found, seen_again
-from tables import alternatives, compared, least_s
+from tables import alternatives, compared, least_s, tried_beside
 
 
 def test_a_setting_is_measured_beside_the_registrys_ways():
@@ -61,11 +61,33 @@ def functions(path):
     return {one.name for one in body if isinstance(one, ast.FunctionDef)}
 
 
+#: Became a variant; and did not act.
+NOT_SHOWN = {"eager_contiguous", "asynchronous"}
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "results/settings").iterdir()), ids=str)
 def test_each_measured_setting_has_its_sentence(path):
     backend = path.name.removesuffix(".jsonl.gz")
-    measured = {row.name.partition("/")[2] for row in read_result(path).backends} - {""}
-    assert measured - {"eager_contiguous"} <= set(alternatives(backend))
+    result = read_result(path)
+    measured = {row.name.partition("/")[2] for row in result.backends} - {""}
+    assert measured - NOT_SHOWN <= set(alternatives(backend))
+    assert tried_beside(result)[2]
+
+
+DISPATCHED = """
+import jax
+from bench.settings import jax__async_dispatch
+from lenet_bench.weights import read_weights
+jax__async_dispatch(read_weights(), threads=1)
+product, large = jax.jit(lambda x: x @ x @ x), jax.numpy.ones((1500, 1500)).block_until_ready()
+print(any(not product(large).is_ready() for _ in range(9)))
+"""
+
+
+def test_asynchronous_dispatch_returns_before_the_answer_is_ready():
+    """JAX asks for it once, when it first computes."""
+    pytest.importorskip("jax")
+    assert python(DISPATCHED, cwd=ROOT).stdout == "True\n"
 
 
 def test_only_what_computes_in_less_than_float32_may_differ_by_much():

@@ -10,14 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .changes import Change, Setting, passes, then
-
-
-def asynchronous(_: Any) -> None:
-    """JAX's dispatch by another thread."""
-    import jax
-
-    jax.config.update("jax_cpu_enable_async_dispatch", True)
+from .changes import Change, Setting, passes, replaced, then
 
 
 def ahead_of_time(program: Any) -> Any:
@@ -77,7 +70,10 @@ SETTINGS: dict[str, dict[str, Setting]] = {
         "compiled": jax(
             "Compiled ahead of time: lower and compile.", then("jax.jit", ahead_of_time)
         ),
-        "asynchronous": jax("Asynchronous dispatch, the default.", then("load", asynchronous)),
+        "async_dispatch": jax(  # JAX reads what the backend sets once, when it first computes
+            "Asynchronous dispatch, the default.",
+            replaced("jax.config.update", lambda _: lambda *_: None),
+        ),
         "donated": jax("The image's memory donated.", passes("jax.jit", donate_argnums=0)),
     },
     "litert": {
