@@ -21,7 +21,7 @@ from lenet_bench.choices import Recipe
 from lenet_bench.cli import cli
 from lenet_bench.cli.train import train
 from lenet_bench.results import read_result
-from processes import python, ran, wait_for
+from processes import as_no_root, linux, python, ran, wait_for
 
 COMMANDS = tuple(cli.list_commands(click.Context(cli)))
 COMMAND = [sys.executable, "-m", "lenet_bench"]
@@ -243,9 +243,40 @@ def test_a_bug_is_one_sentence_that_asks_to_report_it(run, tmp_path):
     assert "this is a bug" in done.errors
 
 
-def test_too_little_memory_is_no_bug(run, tmp_path):
-    done = run("infer", "7.png", **broken_safetensors(tmp_path, "MemoryError"))
-    assert (done.code, done.errors) == (1, "lenet-bench: out of memory\n")
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("MemoryError", "out of memory"),
+        ("PermissionError(13, 'Permission denied', '/root/x')", "/root/x: Permission denied"),
+    ],
+)
+def test_what_the_machine_refuses_is_no_bug(run, tmp_path, error, said):
+    done = run("infer", "7.png", **broken_safetensors(tmp_path, error))
+    assert (done.code, done.errors) == (1, f"lenet-bench: {said}\n")
+
+
+@pytest.fixture
+def closed_folder(tmp_path):
+    """A folder that nobody may look into."""
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0)
+    yield folder
+    folder.chmod(0o700)
+
+
+@linux
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("compare numpy -o {}/x.jsonl", "/x.jsonl: cannot be written: Permission denied"),
+        ("train -o {}/x.safetensors --data {}", "Permission denied"),
+    ],
+)
+def test_a_closed_folder_is_no_bug(closed_folder, words, said):
+    command = [*COMMAND, *words.replace("{}", str(closed_folder)).split()]
+    done = ran(*command, code=1, env=environment(), preexec_fn=as_no_root)
+    assert said in done.stderr
+    assert "this is a bug" not in done.stderr
 
 
 def test_debug_shows_the_traceback(run, tmp_path):

@@ -51,6 +51,7 @@ _FILES = {  # command -> its file, in the order of the help
     "completion": "export",
 }
 _CANNOT_WRITE = (errno.EBADF, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_CANNOT_REACH = (errno.EACCES, errno.ENAMETOOLONG)  # Path.is_file raises these before Python 3.14
 
 
 class _Commands(click.Group):
@@ -140,6 +141,8 @@ def _sentence(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
         return f"the output cannot be written: {error.strerror}"
+    if isinstance(error, OSError) and error.errno in _CANNOT_REACH and error.filename:
+        return f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
         return "out of memory"
     return (

@@ -81,9 +81,11 @@ class Appended:
         self.log: Log | None = None  # what it holds; None for a new file
 
     def __enter__(self) -> "Appended":
-        if is_stream(self._path):
-            raise ResultError(f"{self._path}: is not a plain file; give another --output")
-        if self._path.is_file() and self._path.stat().st_size:
+        with writing(self._path, ResultError):
+            if is_stream(self._path):
+                raise ResultError(f"{self._path}: is not a plain file; give another --output")
+            begun = self._path.is_file() and self._path.stat().st_size
+        if begun:
             try:
                 self._lock()
                 self.log = self._read()
