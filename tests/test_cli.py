@@ -270,6 +270,8 @@ def closed_folder(tmp_path):
     [
         ("compare numpy -o {}/x.jsonl", "/x.jsonl: cannot be written: Permission denied"),
         ("train -o {}/x.safetensors --data {}", "Permission denied"),
+        ("verify -b numpy --data {}", "/closed: Permission denied; expected a folder"),
+        ("verify -b numpy --data {}/x", "/x: Permission denied; expected a folder"),
     ],
 )
 def test_a_closed_folder_is_no_bug(closed_folder, words, said):

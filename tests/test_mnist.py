@@ -85,7 +85,7 @@ def refusal(folder):
 
 
 def test_an_absent_folder_is_refused(folder):
-    assert "no such folder" in refusal(folder / "nowhere")
+    assert "No such file or directory; expected a folder with" in refusal(folder / "nowhere")
 
 
 def test_files_without_images_are_refused(folder):

@@ -222,7 +222,7 @@ def test_what_is_no_weights_of_lenet_is_not_replaced(tmp_path):
 
 
 def test_absent_data_are_refused(tmp_path):
-    with pytest.raises(LenetBenchError, match="nosuch: no such folder"):
+    with pytest.raises(LenetBenchError, match="nosuch: No such file or directory"):
         train(tmp_path / "a.safetensors", recipe=SMALL, data=tmp_path / "nosuch")
 
 

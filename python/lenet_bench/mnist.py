@@ -103,8 +103,11 @@ def read_mnist(part: Part, folder: str | os.PathLike[str]) -> Digits:
     if part not in _PREFIX:
         raise Misuse(f"expected train or test, got {part!r}")
     folder, prefix = Path(folder), _PREFIX[part]
-    if not os.path.isdir(folder):  # noqa: PTH112 - also where its name is too long
-        raise DataError(f"{folder}: no such folder; expected one with MNIST's IDX files")
+    try:
+        os.stat(f"{folder}/.")  # noqa: PTH116 - fails where nobody may look into the folder
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{folder}: {reason}; expected a folder with MNIST's IDX files") from None
     images_path = _find_file(folder, f"{prefix}-images", "idx3-ubyte")
     labels_path = _find_file(folder, f"{prefix}-labels", "idx1-ubyte")
     images = read_idx(images_path, _IMAGES_MAGIC)
@@ -211,7 +214,7 @@ def _find_file(folder: Path, name: str, kind: str) -> Path:
     """The file under one of the spellings in use: "-idx3" or ".idx3", with or without ".gz"."""
     spellings = [f"{name}{dot}{kind}{gz}" for dot in "-." for gz in ("", ".gz")]
     for spelling in spellings:
-        if (folder / spelling).exists():
+        if os.path.lexists(folder / spelling):
             return folder / spelling
     raise DataError(f"{folder}: {name}-{kind} (or .gz) is absent; expected MNIST's four IDX files")
 
