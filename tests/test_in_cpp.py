@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -9,7 +10,7 @@ import pytest
 from lenet_bench.backends import in_cpp
 from lenet_bench.errors import Unavailable
 from lenet_bench.weights import read_weights
-from processes import wait_for
+from processes import linux, wait_for
 
 ECHO = """
 #include <stdexcept>
@@ -97,6 +98,14 @@ def test_what_cannot_be_compiled_leaves_nothing(build, tmp_path):
     with pytest.raises(Unavailable, match=r"^g\+\+ cannot compile echo.cpp: .*error.*nosuch"):
         build('#include "nosuch.h"\n')
     assert not libraries(tmp_path)
+
+
+@linux
+def test_a_cache_that_is_mounted_noexec_is_a_sentence(build, monkeypatch):
+    mounted = SimpleNamespace(f_flag=os.ST_NOEXEC)
+    monkeypatch.setattr(os, "statvfs", lambda _: mounted)
+    with pytest.raises(Unavailable, match=r"in-cpp is mounted noexec; .*: export XDG_CACHE_HOME="):
+        build()
 
 
 @pytest.mark.parametrize(

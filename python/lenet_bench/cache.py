@@ -24,7 +24,7 @@ _OURS = 0o700
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _UNFINISHED = "."  # names of unfinished files begin with it
 _UNFINISHED_S = 3600.0  # an unfinished file so old is of a killed process
-_ELSEWHERE = "name another folder: export XDG_CACHE_HOME=DIR"
+ELSEWHERE = "name another folder: export XDG_CACHE_HOME=DIR"
 
 
 def base_folder(variable: str, below_home: str, nowhere: str) -> Path:
@@ -51,7 +51,7 @@ def _explained() -> Iterator[None]:
     except OSError as error:
         why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
         where = f"{error.filename}: " if error.filename else ""
-        raise Unavailable(f"the cache cannot be used ({where}{why}); {_ELSEWHERE}") from None
+        raise Unavailable(f"the cache cannot be used ({where}{why}); {ELSEWHERE}") from None
 
 
 @_explained()
@@ -66,7 +66,7 @@ def own_folder(kind: str) -> Path:
         if about.st_uid not in trusted or (place == folder and about.st_uid != os.geteuid()):
             raise Unavailable(
                 f"{place} belongs to another user, who could replace what is in the cache; "
-                f"{_ELSEWHERE}"
+                f"{ELSEWHERE}"
             )
         if about.st_mode & _OTHERS_MAY_WRITE and not about.st_mode & stat.S_ISVTX:
             raise Unavailable(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..cache import made
+from ..cache import ELSEWHERE, made
 from ..errors import Unavailable
 from ..weights import Weights
 from . import Array, Infer
@@ -49,7 +49,10 @@ def build(
     """The network of csrc/api/`api`.cpp on the headers and libraries of this version."""
     options = [f"-I{folder}" for folder in includes]
     options += [f"-Wl,-rpath,{folder}" for folder in dict.fromkeys(lib.parent for lib in libraries)]
-    library = ctypes.CDLL(str(_compiled(api, version, [*options, *map(str, libraries)])))
+    path = _compiled(api, version, [*options, *map(str, libraries)])
+    if os.statvfs(path).f_flag & getattr(os, "ST_NOEXEC", 0):  # which macOS does not tell
+        raise Unavailable(f"{path.parent} is mounted noexec; {ELSEWHERE}")
+    library = ctypes.CDLL(str(path))
     library.lenet_build.restype = ctypes.c_void_p
     library.lenet_answer.restype = ctypes.c_bool
     library.lenet_answer.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_int64] + [ctypes.c_void_p] * 2
