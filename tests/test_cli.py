@@ -272,6 +272,7 @@ def closed_folder(tmp_path):
         ("train -o {}/x.safetensors --data {}", "Permission denied"),
         ("verify -b numpy --data {}", "/closed: Permission denied; expected a folder"),
         ("verify -b numpy --data {}/x", "/x: Permission denied; expected a folder"),
+        ("machines {} {}/x", "/closed: cannot be read: Permission denied"),
     ],
 )
 def test_a_closed_folder_is_no_bug(closed_folder, words, said):

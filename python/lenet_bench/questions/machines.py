@@ -1,5 +1,6 @@
 """Many results together: each backend's time on each machine."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +62,7 @@ def measured_machines(paths: Sequence[Path]) -> tuple[list[MeasuredMachine], lis
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
-        if path.is_dir():  # a fleet's has a folder for each host
+        if os.access(path, os.R_OK) and path.is_dir():  # a fleet's has a folder for each host
             found = (p for pattern in ("*", "*/*") for p in sorted(path.glob(pattern)))
             yield from (p for p in found if p.name.endswith((".jsonl", ".jsonl.gz")))
         else:
