@@ -80,7 +80,7 @@ def export(format: str, weights: Weights, output: Path) -> list[Path]:
     if output.suffix not in ("", *files):
         raise LenetBenchError(f"{output}: expected a name that ends in {' or '.join(files)}")
     if len(files) > 1 and is_stream(output):
-        raise LenetBenchError(f"{output}: is no file, and {format} is written as {len(files)} files")
+        raise LenetBenchError(f"{output}: is no file, and {format} needs {len(files)} files")
     paths = [output] if len(files) == 1 else [output.with_suffix(suffix) for suffix in files]
     try:
         contents = [model(name, weights) for name in files.values()]
