@@ -64,7 +64,6 @@ def test_a_native_backend_is_timed_by_the_gpus_own_clock(backend, images):
         pytest.skip(f"{backend} is not native")
     net: Any = load(backend)
     assert net.profile(images[0], 20)["kernels_us"] > 0
-    assert net.describe()["device memory"]
 
 
 def test_every_layer_matches_the_float64_reference(backend, images):

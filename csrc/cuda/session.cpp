@@ -129,12 +129,6 @@ int usable_device() {
   return device;
 }
 
-std::size_t free_memory() {
-  std::size_t free = 0, total = 0;
-  LENET_CHECK(cudaMemGetInfo(&free, &total));
-  return free;
-}
-
 /// After such a failure no call to CUDA works in this process, whoever makes it.
 CallFailed broken(const std::string& reason) {
   return CallFailed(reason + "; CUDA is broken in this process: start a new process");
@@ -151,7 +145,6 @@ Session::Session()
     : device_(usable_device()), process_(getpid()), context_(primary_context(device_)) {
   const InContext here(context_);
   try {
-    free_before_ = free_memory();
     stream_ = make_stream();
   } catch (const CallFailed& error) {
     if (cudaDeviceSynchronize() != cudaSuccess) throw broken(error.what());
@@ -224,7 +217,7 @@ std::map<std::string, std::string> Session::facts(const void* computed) const {
   LENET_CHECK(cublasGetProperty(MINOR_VERSION, &cublas_minor));
   char bus[32] = "";
   LENET_CHECK(cudaDeviceGetPCIBusId(bus, sizeof bus, device_));
-  const std::size_t cudnn = cudnnGetVersion(), free_now = free_memory();
+  const std::size_t cudnn = cudnnGetVersion();
   const int capability = compute_capability(device_);
   return {
       {"device", properties.name},
@@ -238,8 +231,6 @@ std::map<std::string, std::string> Session::facts(const void* computed) const {
       {"cuDNN", std::to_string(cudnn / 10000) + "." + std::to_string(cudnn / 100 % 100) + "." +
                     std::to_string(cudnn % 100)},
       {"cuBLAS", std::to_string(cublas_major) + "." + std::to_string(cublas_minor)},
-      {"device memory",
-       std::to_string((free_before_ - std::min(free_now, free_before_)) >> 10) + " KiB"},
   };
 }
 

@@ -61,7 +61,6 @@ class Session {
   int device_;
   pid_t process_;
   CUcontext context_;
-  std::size_t free_before_ = 0;
   Stream stream_;
   mutable std::mutex one_at_a_time_;
   mutable std::string dead_because_;
