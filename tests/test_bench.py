@@ -106,3 +106,35 @@ def test_wrong(time_backend):
     assert "AnswersWrongly: wrong: while starting: its probabilities differ" in said
     assert "1 failed, 2 skipped" in said
     assert rows(kept) == {}
+
+
+def test_the_fixture_asks_for_what_pytest_benchmark_is_told(bench, tmp_path):
+    (tmp_path / "conftest.py").write_text(FIXTURE)
+    (tmp_path / "test_asked.py").write_text("""
+import pytest
+from lenet_bench import pytest_fixture
+
+@pytest.fixture
+def asked(time_backend, monkeypatch):
+    class Asked(Exception):
+        pass
+
+    def ask(options):
+        raise Asked(options)
+
+    def asked(**options):
+        with pytest.raises(Asked) as found:
+            time_backend("numpy", **options)
+        return found.value.args[0]
+
+    monkeypatch.setattr(pytest_fixture, "compare", ask)
+    return asked
+
+def test_the_option(asked):
+    assert asked().budget_s == 0.1
+
+@pytest.mark.benchmark(max_time=25)
+def test_the_mark(asked):
+    assert asked().budget_s == 25
+""")
+    bench(tests=tmp_path)

@@ -18,19 +18,19 @@ from .results import BackendResult
 
 
 @pytest.fixture
-def time_backend(request: pytest.FixtureRequest, benchmark: Any) -> Callable[..., BackendResult]:
+def time_backend(benchmark: Any) -> Callable[..., BackendResult]:
     """`time_backend("keras", threads=2)`, or an Entry, with options of `CompareOptions`.
 
-    Starts follow each other for --benchmark-max-time, but there are three at least, or as many as
-    `rounds` says. What is not installed in a supported version is skipped; any other failure fails
-    the test.
+    Starts follow each other for --benchmark-max-time, or the mark's max_time, but there are three
+    at least, or as many as `rounds` says. What is not installed in a supported version is skipped;
+    any other failure fails the test.
     """
-    budget_s = float(request.config.getoption("benchmark_max_time"))
 
     def time(backend: str | Entry, **options: Any) -> BackendResult:
         if isinstance(backend, str):
             _skip_if_missing(backend)
             benchmark.group = benchmark.group or find(backend)[0].family
+        budget_s = float(benchmark._max_time)
         ends = {"budget_s": budget_s, "least_rounds": options.get("rounds", 3)}
         asked = CompareOptions((backend,), **{**ends, **options})
         benchmark.has_error = True  # until it has times: pytest-benchmark leaves the row out
