@@ -113,6 +113,7 @@ def test_the_fixture_asks_for_what_pytest_benchmark_is_told(bench, tmp_path):
     (tmp_path / "test_asked.py").write_text("""
 import pytest
 from lenet_bench import pytest_fixture
+from lenet_bench.errors import Misuse
 
 @pytest.fixture
 def asked(time_backend, monkeypatch):
@@ -136,5 +137,9 @@ def test_the_option(asked):
 @pytest.mark.benchmark(max_time=25)
 def test_the_mark(asked):
     assert asked().budget_s == 25
+
+def test_a_row_for_each_number_of_threads_is_refused(time_backend):
+    with pytest.raises(Misuse, match="one number of threads"):
+        time_backend("numpy", threads=(1, 2))
 """)
     bench(tests=tmp_path)

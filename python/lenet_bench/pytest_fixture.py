@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .errors import Unavailable
+from .errors import Misuse, Unavailable
 from .measure.comparison import compare
 from .measure.options import CompareOptions, Entry
 from .registry import check_needs, find, is_installed, wrong_version
@@ -56,6 +56,8 @@ def _skip_if_missing(name: str) -> None:
 
 
 def _compared(options: CompareOptions) -> BackendResult:
+    if len(options.numbers) > 1:
+        raise Misuse("time_backend takes one number of threads; to compare several: compare")
     result = compare(options)
     if result.ended == "interrupted":
         raise KeyboardInterrupt
