@@ -138,6 +138,10 @@ def test_the_option(asked):
 def test_the_mark(asked):
     assert asked().budget_s == 25
 
+def test_where_benchmarks_are_disabled(asked, benchmark):
+    benchmark.disabled = True
+    assert asked(rounds=9).rounds == 1
+
 def test_a_row_for_each_number_of_threads_is_refused(time_backend):
     with pytest.raises(Misuse, match="one number of threads"):
         time_backend("numpy", threads=(1, 2))

@@ -23,13 +23,15 @@ def time_backend(benchmark: Any) -> Callable[..., BackendResult]:
 
     Starts follow each other for --benchmark-max-time, or the mark's max_time, but there are three
     at least, or as many as `rounds` says. What is not installed in a supported version is skipped;
-    any other failure fails the test.
+    any other failure fails the test. With --benchmark-disable there is one start, which is checked.
     """
 
     def time(backend: str | Entry, **options: Any) -> BackendResult:
         if isinstance(backend, str):
             _skip_if_missing(backend)
             benchmark.group = benchmark.group or find(backend)[0].family
+        if not benchmark.enabled:
+            options["rounds"] = 1
         budget_s = float(benchmark._max_time)
         ends = {"budget_s": budget_s, "least_rounds": options.get("rounds", 3)}
         asked = CompareOptions((backend,), **{**ends, **options})
