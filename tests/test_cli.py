@@ -20,6 +20,7 @@ from conftest import environment
 from lenet_bench.choices import Recipe
 from lenet_bench.cli import cli
 from lenet_bench.cli.train import train
+from lenet_bench.errors import incomplete
 from lenet_bench.results import read_result
 from processes import as_no_root, linux, python, ran, wait_for
 
@@ -231,6 +232,12 @@ def test_ctrl_c_ends_quietly_while_the_command_line_is_imported(run, tmp_path):
     assert done.errors == ""
 
 
+def test_without_click_the_installation_is_not_complete(run, tmp_path):
+    done = run("backends", **first_on_the_path(tmp_path, "click", "import nosuch"))
+    said = incomplete("No module named 'nosuch'")
+    assert (done.code, done.errors) == (1, f"lenet-bench: {said}\n")
+
+
 def broken_safetensors(folder, error="RuntimeError('broken on purpose')"):
     """A dependency cannot be imported: something nobody provided for."""
     return first_on_the_path(folder, "safetensors", f"raise {error}\n")
@@ -248,6 +255,7 @@ def test_a_bug_is_one_sentence_that_asks_to_report_it(run, tmp_path):
     [
         ("MemoryError", "out of memory"),
         ("PermissionError(13, 'Permission denied', '/root/x')", "/root/x: Permission denied"),
+        ("ImportError('no _it')", incomplete("no _it")),
     ],
 )
 def test_what_the_machine_refuses_is_no_bug(run, tmp_path, error, said):

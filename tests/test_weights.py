@@ -59,6 +59,12 @@ def test_a_pipe_is_not_read(path):
     assert "pipe" in refusal(path)
 
 
+def test_the_canonical_weights_are_a_part_of_the_installation(path, monkeypatch):
+    assert "`lenet-bench train` makes one" in refusal(path)
+    monkeypatch.setattr("lenet_bench.weights.default_path", lambda: path)
+    assert "install lenet-bench again" in refusal(path)
+
+
 def with_values(value):
     """fc2's biases, one of them that value."""
     return np.array([value, *range(9)], np.float32)

@@ -9,6 +9,10 @@ def main() -> None:
         from . import cli
     except KeyboardInterrupt:
         sys.exit(130)
+    except ImportError as error:  # of click, as after `pip install --no-deps`
+        from .errors import incomplete
+
+        sys.exit(f"lenet-bench: {incomplete(error)}")
     cli.main()
 
 

@@ -42,6 +42,11 @@ class Unsupported(LenetBenchError):
     """A network, or a layer of it, that an API does not have: a result, and no failure."""
 
 
+def incomplete(why: object) -> str:
+    """The sentence where a part of lenet-bench itself, or a package that it needs, is absent."""
+    return f"the installation is not complete ({why}); install lenet-bench again"
+
+
 def first_line(error: BaseException) -> str:
     """The message of another library's error, shortened for use in a sentence."""
     line = next(iter(without_places(str(error)).splitlines()), "") or type(error).__name__

@@ -16,7 +16,7 @@ from safetensors.numpy import save
 
 from .arrays import Floats
 from .atomic import write_file
-from .errors import WeightsError, first_line, without_middle
+from .errors import WeightsError, first_line, incomplete, without_middle
 from .network import PARAMETERS
 
 _LARGEST_FILE = 64 << 20  # ours has 1.7 MB
@@ -122,6 +122,8 @@ def _check_file(path: Path) -> None:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
     except FileNotFoundError:
+        if path == default_path():
+            raise WeightsError(incomplete(f"no {path}")) from None
         raise WeightsError(f"{path}: no such weights file; `lenet-bench train` makes one") from None
     except OSError as error:
         raise WeightsError(f"{path}: cannot be read: {error.strerror}") from None

@@ -16,7 +16,7 @@ from importlib import import_module
 
 import click
 
-from ..errors import LenetBenchError, Misuse
+from ..errors import LenetBenchError, Misuse, incomplete
 from ..texts import printable
 from .output import (
     INTERRUPTED,
@@ -145,6 +145,8 @@ def _sentence(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
         return "out of memory"
+    if isinstance(error, ImportError):  # another's was answered where it was imported
+        return incomplete(error)
     return (
         f"{type(error).__name__}: {error}: this is a bug; please report it with what"
         f" `{PROGRAM} --debug ...` prints"
