@@ -7,6 +7,7 @@ import pytest
 from lenet_bench.results import Batch, Callers, as_result, rows
 from lenet_bench.results.machine import Machine, Processor
 from lenet_bench.show.comparison import in_csv, in_markdown
+from lenet_bench.show.terminal.screen import encodable
 from sample_results import blocks, log, sample_log, sample_result, write_log
 
 
@@ -86,6 +87,7 @@ def test_a_terminal_of_ascii_gets_ascii(run, saved):
     assert done.code == 0
     assert done.output.isascii()
     assert " us" in done.output
+    assert encodable("…/b", "ascii") == "*/b"  # ~ would be the home folder
 
 
 def test_report_has_a_killed_runs_figures(run, result, tmp_path):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MARGIN = "  "  # indent below a title
 _DENSITIES = " .:-=+*#%@"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_IN_ASCII = str.maketrans("µ…✓✗▸█▉▊▋▌▍▎▏▀", "u~+x>####    =")
+_IN_ASCII = str.maketrans("µ…✓✗▸█▉▊▋▌▍▎▏▀", "u*+x>####    =")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _WITHOUT_TERMINAL = 80
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|([nµm]?s|[MG]i?B)\b)")
