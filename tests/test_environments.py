@@ -8,6 +8,7 @@ from queue import Queue
 from threading import Thread
 
 import pytest
+from lenet_bench import CompareOptions, compare
 from lenet_bench.errors import LenetBenchError
 from lenet_bench.installed import fits, package_name
 from lenet_bench.registry import BACKENDS, environments, find
@@ -22,7 +23,7 @@ def home(tmp_path, monkeypatch):
 def pretend(name, home):
     (home / name / "bin").mkdir(parents=True)
     (home / name / "bin" / "python").write_text("")
-    (home / name / "complete").write_text(environments.environments()[name].pins)
+    (home / name / "complete").write_text(environments.of(name).pins)
 
 
 def test_each_backend_names_an_environment_that_pins_every_package():
@@ -52,6 +53,18 @@ def test_an_environment_of_other_pins_is_none(home):
     assert environments.environments()["caffe"].created
     made_from.write_text("opencv-python==3.0")
     assert not environments.environments()["caffe"].created
+
+
+def test_a_result_has_the_versions_in_an_environment(home):
+    pretend(name := "onnxruntime==1.26.0", home)
+    for package in ("numpy-2.2.6", "onnxruntime-1.26.0", "click-8.1", "flatbuffers-25.9"):
+        folder = home / name / f"lib/python3/site-packages/{package}.dist-info"
+        folder.mkdir(parents=True)
+        known = package.replace("-", "\nVersion: ")
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {known}\n")
+    packages = compare(CompareOptions((name,), rounds=1)).machine.software.packages
+    found = {one: version for one, version in packages.items() if " of " in one}
+    assert found == {f"numpy of {name}": "2.2.6", f"onnxruntime of {name}": "1.26.0"}
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(run, tmp_path):

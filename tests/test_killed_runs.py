@@ -92,10 +92,11 @@ def test_a_run_of_other_settings_or_backends_is_refused(output):
     assert output.read_bytes() == before
 
 
-@pytest.mark.parametrize("package", ["python", "numpy", "keras", "torch", "mnn"])
+@pytest.mark.parametrize("package", ["python", "numpy", "keras", "numpy of mxnet", "torch", "mnn"])
 def test_a_run_with_another_version_is_refused_where_it_matters(package):
     def header(**changed):
-        versions = {"python": "3.11", "numpy": "2.4", "keras": "3.15", "mnn": "3.6"} | changed
+        versions = {"python": "3.11", "numpy": "2.4", "keras": "3.15", "mnn": "3.6"}
+        versions |= {"numpy of mxnet": "1.23.5", **changed}
         software = Software(python=versions.pop("python"), packages=versions)
         return log(blocks("keras:call", 9), machine=Machine(software=software)).header
 

@@ -6,6 +6,7 @@
 from __future__ import annotations  # importlib.metadata takes a tenth of `infer` to import
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -43,11 +44,15 @@ def package_name(requirement: str) -> str:
     return _name(_parsed(requirement))
 
 
-def installed_version(requirement: str) -> str | None:
-    """The installed version of this package; None where it is absent or unknown."""
+def installed_version(requirement: str, path: Sequence[str] | None = None) -> str | None:
+    """The installed version of this package; None where it is absent or unknown.
+
+    `path` is another interpreter's.
+    """
     from importlib.metadata import Distribution
 
-    distribution = next(iter(Distribution.discover(name=package_name(requirement))), None)
+    name, path = package_name(requirement), sys.path if path is None else path
+    distribution = next(iter(Distribution.discover(name=name, path=list(path))), None)
     try:
         return distribution.version if distribution else None
     except Exception:  # damaged records: each Python raises another type

@@ -112,7 +112,7 @@ def _size_mib(row: Backend, requirements: Sequence[str]) -> float | None:
         modules = sorted(_PACKAGE.glob(f"{pattern}.*so"))[:1]
     path = sys.path
     if environment := environments.of(row.environment):
-        path = list(map(str, environment.folder.glob("lib/python*/site-packages")))
+        path = environment.path
     packages = installed_bytes([*requirements, "numpy"], path)
     if packages is None:
         return None

@@ -377,7 +377,7 @@ def _header(
         version=version("lenet-bench"),
         argv=tuple(printable(argument(word)) for word in options.argv),
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        machine=read_machine(),
+        machine=read_machine(one.backend for one in entries if not one.factory),
         rules=rules,
         backends=tuple(
             Listed(

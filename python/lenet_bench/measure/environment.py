@@ -14,6 +14,8 @@ from pathlib import Path
 import psutil
 
 from ..installed import core_requirements, extra_requirements, installed_version, package_name
+from ..registry import find
+from ..registry.environments import of
 from ..results.machine import Cache, Machine, Processor, Software
 from ..results.portable import portable
 from .pinning import cpus_in
@@ -77,12 +79,13 @@ INSTRUCTION_SETS = (
 )
 
 
-def read_machine() -> Machine:
+def read_machine(backends: Iterable[str] = ()) -> Machine:
+    """With the versions in the environments of these backends."""
     return Machine(
         processor=read_processor(),
         memory_bytes=psutil.virtual_memory().total,
         load=psutil.getloadavg(),
-        software=read_software(),
+        software=read_software(backends),
     )
 
 
@@ -112,7 +115,7 @@ def read_processor() -> Processor:
     )
 
 
-def read_software() -> Software:
+def read_software(backends: Iterable[str]) -> Software:
     """Python, the system and the versions of what a backend or a report is made with."""
     return Software(
         system=platform.system(),
@@ -121,7 +124,7 @@ def read_software() -> Software:
         libc=" ".join(platform.libc_ver()).strip() or None,
         python=_python(),
         python_compiler=platform.python_compiler(),
-        packages=_versions(),
+        packages=_versions(backends),
         variables={one: portable(os.environ[one]) for one in VARIABLES if one in os.environ},
     )
 
@@ -133,11 +136,14 @@ def _python() -> str:
     return version if has_gil else f"{version} without the GIL"
 
 
-def _versions() -> dict[str, str]:
+def _versions(backends: Iterable[str]) -> dict[str, str]:
     asked = [one for extra in _EXTRAS for one in extra_requirements(extra)]
     every = ("lenet-bench", *core_requirements(), *asked, *_BENEATH)
     names = dict.fromkeys(package_name(requirement) for requirement in every)
     found = {name: installed_version(name) for name in names}
+    for environment in map(of, {find(one)[0].environment: None for one in backends}):
+        if environment and environment.created:
+            found |= environment.versions
     return {name: version for name, version in found.items() if version is not None}
 
 

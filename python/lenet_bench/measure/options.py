@@ -259,6 +259,7 @@ def _versions(*headers: Header) -> Iterator[Mapping[str, Any]]:
     for one in headers[0].backends:
         with suppress(LenetBenchError):  # no backend of ours
             used |= packages_of(without_threads(one.name))
+    used.update(name for name in versions(headers[0]) if " of " in name)  # those of environments
     names = sorted(used.intersection(*map(versions, headers)))
     for found in map(versions, headers):
         yield {f"version of {name}": found[name] for name in names}

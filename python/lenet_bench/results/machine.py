@@ -62,7 +62,7 @@ class Software(Struct, frozen=True):
     libc: Name | None = None  # name and version
     python: Name | None = None  # implementation and version
     python_compiler: Name | None = None  # that built it
-    packages: Words = {}  # versions of what bears on a figure
+    packages: Words = {}  # versions of what bears on a figure; also in environments: numpy of mxnet
     variables: Words = {}  # of the environment, that change how fast a backend runs
 
 

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING
 from ...atomic import writing
 from ...cache import base_folder
 from ...errors import LenetBenchError
-from ...installed import CONVERTER, core_requirements, extra_requirements, fits, package_name
+from ...installed import (
+    CONVERTER,
+    core_requirements,
+    extra_requirements,
+    fits,
+    installed_version,
+    package_name,
+)
 from ..rows import AGAIN, BACKENDS, find
 
 if TYPE_CHECKING:
@@ -56,6 +63,19 @@ class Environment:
     @property
     def interpreter(self) -> Path:
         return self.folder / "bin" / "python"
+
+    @property
+    def path(self) -> list[str]:
+        """Where its interpreter looks for packages."""
+        return [*map(str, self.folder.glob("lib/python*/site-packages"))]
+
+    @property
+    def versions(self) -> dict[str, str | None]:
+        """Of what is pinned in it, without what lenet-bench itself needs: numpy of mxnet."""
+        ours = {*map(package_name, core_requirements())} - {"numpy"}
+        names = dict.fromkeys(map(package_name, _pinned(self.pins)))
+        found = {one: installed_version(one, self.path) for one in names if one not in ours}
+        return {f"{name} of {self.name}": version for name, version in found.items()}
 
     @property
     def size_gb(self) -> float:
