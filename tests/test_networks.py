@@ -237,8 +237,9 @@ def measured(run, tmp_path_factory):
     return file
 
 
-def test_a_run_in_which_nothing_was_timed_fails(run, tmp_path):
-    done = run("compare", "--network", "mlp", "fused", "--rounds", "1", "-o", tmp_path / "r.jsonl")
+@pytest.mark.parametrize("command", ["compare", "why"])
+def test_a_run_in_which_nothing_was_timed_fails(run, tmp_path, command):
+    done = run(command, "--network", "mlp", "fused", "--rounds", "1", "-o", tmp_path / "r.jsonl")
     assert done.code == 1
     assert "No backend could be timed." in done.output
 

@@ -208,7 +208,7 @@ def compare(
     from ..measure.comparison import compare as measure
     from ..measure.options import CompareOptions
     from ..registry import AGAIN, on_device, without_threads, without_version
-    from ..results import failures
+    from ..results import is_well
     from ..results.statistics import FEWEST_STARTS
     from ..show.comparison import comparison
     from ..show.sizes import answered
@@ -260,8 +260,7 @@ def compare(
         results.append(result)
         asked = [row.name for row in result.backends if without_threads(row.name) in named]
         say(comparison([result], form, screen(), asked))
-        timed = any(row.status == "ok" for row in result.backends)
-        well = not failures(result.backends, asked) and timed
+        well = is_well(result.backends, asked)
         if fail_over is None:
             return well
         for name in uncompared(result):

@@ -57,14 +57,14 @@ def why(
     $ lenet-bench why torch -o mine.jsonl          run it again to continue
     $ lenet-bench why --json torch | jq '.backends[] | {name, explained, parts}'
 
-    Exit codes: 0 if all ran that can run it, 1 if one failed, was not reached, or is named and not
-    installed.
+    Exit codes: 0 if all ran that can run it, 1 if none could, or if one failed, was not reached, or
+    is named and not installed.
     """
     from ..measure.comparison import compare
     from ..measure.options import CompareOptions
     from ..questions.why import digest
     from ..registry import on_device
-    from ..results import failures
+    from ..results import is_well
     from ..show.why import in_terminal
 
     backends = tuple(on_device(name, device) for name in backends)
@@ -75,6 +75,6 @@ def why(
 
     def show(result: "Result") -> bool:
         answer(as_json, digest(result), in_terminal(result, screen(), backends, tree=tree))
-        return not failures(result.backends, backends)
+        return is_well(result.backends, backends)
 
     return run(compare, options, show, network=network, verbose=verbose)

@@ -1,6 +1,6 @@
 """A result as flat rows, for programs and for tables: figures without the samples behind them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -54,14 +54,10 @@ def digest(result: Result) -> dict[str, Any]:
     }
 
 
-def failures(backends: Iterable[BackendResult], named: Sequence[str] = ()) -> list[str]:
-    """The backends that failed; one that cannot run here counts only if it was named."""
-    return [
-        row.name
-        for row in backends
-        if row.status not in ("ok", "unsupported")
-        and (row.status != "unavailable" or row.name in named)
-    ]
+def is_well(backends: Sequence[BackendResult], named: Sequence[str]) -> bool:
+    """Whether one was timed and none failed; one that cannot run here counts only if named."""
+    fine = {row.status for row in backends if row.status != "unavailable" or row.name in named}
+    return "ok" in fine and fine <= {"ok", "unsupported"}
 
 
 def _row(row: BackendResult, result: Result) -> dict[str, Any]:

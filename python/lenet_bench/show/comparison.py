@@ -26,6 +26,7 @@ from .figures.records import Record, as_run, records
 from .figures.story import conclusions
 from .sentences import (
     IN_LESS,
+    NONE_TIMED,
     absent,
     conditions,
     failed,
@@ -139,7 +140,7 @@ def _tables(result: Result) -> Iterator[tuple[str, list[Record], Sequence[Quanti
     full = [row for row in timed if row["precision"] == "float32"]
     reduced = [row for row in timed if row not in full]
     if not timed:
-        yield "No backend could be timed.", [], []
+        yield NONE_TIMED, [], []
     if full and result.rules.placed.arbiter:  # a model of the user's own has no lines of code
         yield "", full, [*(quantity for quantity in shown if quantity is not LINES), OFF]
     elif full:

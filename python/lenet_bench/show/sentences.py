@@ -21,6 +21,7 @@ _OTHERS = "others"
 FAMILIES = (*registry.FAMILIES, _OTHERS)
 SHORT_LIST = 15  # rows
 IN_LESS = "Variants that compute in less than float32:"
+NONE_TIMED = "No backend could be timed."
 
 
 def processor(machine: Machine) -> str:

@@ -9,7 +9,7 @@ from ..results import Breakdown, Function, Part, Result, breakdowns
 from ..results.breakdown import GROUPS, grouped
 from ..results.statistics import FEWEST_STARTS
 from . import markdown
-from .sentences import absent, conditions, failed, left_out
+from .sentences import NONE_TIMED, absent, conditions, failed, left_out
 from .terminal.screen import MARGIN, Screen
 from .terminal.table import Column, fitting, table
 
@@ -194,6 +194,8 @@ def calls(
         texts = {title: text for title, text in _COLUMNS.items() if title in shown}
         said = [f"{title}: {text}" for title, text in texts.items()]
         yield from screen.wrap("; ".join(said), "dim", hanging="")
+    else:
+        yield from screen.wrap(NONE_TIMED, "bold")
     for sentence in answer(ran):
         yield from screen.wrap(sentence)
     for backend in ran:
