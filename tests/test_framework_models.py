@@ -319,11 +319,27 @@ def test_every_row_has_a_program(folder):
     [(name, "saved" if name.startswith("tensorflow") else "small.keras") for name in PROGRAMS]
     + [("openvino", name) for name in ("saved", "several", "several.keras")],
 )
-def test_the_lines_to_copy_run(folder, tmp_path, name, file):
+def test_the_lines_to_copy_run(folder, tmp_path, monkeypatch, name, file):
+    """Whatever Keras has below it where they are run."""
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
     package = PACKAGES.get(name) or PACKAGES.get(name.partition(":")[0])
     if package:
         pytest.importorskip(package)
     run_lines(own_model(folder / file).program(name, 1), tmp_path)
+
+
+@pytest.mark.slow
+def test_the_lines_convert_as_the_run_does_where_tensorflow_is_absent(
+    folder, tmp_path, monkeypatch
+):
+    for package in ("torch", "openvino"):
+        pytest.importorskip(package)
+    monkeypatch.setattr(
+        "lenet_bench.subjects.framework_model.is_installed", lambda row: row.name == "keras-torch"
+    )
+    text = own_model(folder / "small.keras").program("openvino", 1)
+    assert "tensorflow" not in text
+    run_lines(text, tmp_path)
 
 
 def run_lines(text, folder):

@@ -43,7 +43,7 @@ def program(
 
     Its first word is the framework's. A `suffix` means that a backend reads the file converted so;
     of what is `known` of the model, `taken` are the inputs by place and by name, `signature` is the
-    SavedModel's.
+    SavedModel's, and `below` is what Keras runs on.
     """
     _, lines = _of("torch:contiguous" if kind == "torch package" else name)
     if not lines:
@@ -51,14 +51,18 @@ def program(
     single = len(forms) == 1
     given = {one: "x" if single else f'x["{one}"]' for one in forms}
     parts = ["import numpy as np"]
-    if own := find(name)[0].variables_for(threads):
+    framework, _, made = kind.partition(" ")
+    own, reader = find(name)[0].variables_for(threads), framework
+    if suffix and framework == "keras":
+        own["KERAS_BACKEND"] = below = known.get("below", "tensorflow")
+        reader = f"keras-{below}"
+    if own:
         pairs = ", ".join(f'"{variable}": "{value}"' for variable, value in own.items())
         parts.insert(0, f"import os\n\nos.environ |= {{{pairs}}}")
     if threads and name.startswith(("torch", "keras-torch")):  # else PyTorch chooses
         first = "import torch\n\n"
         head, _, rest = lines.rpartition(first)
         lines = f"{head}{first}torch.set_num_threads(THREADS)\n{rest}"
-    framework, _, made = kind.partition(" ")
     if made == "model.py":
         path, _, function = file.partition(".py:")
         path, function = path.removesuffix(".py"), function or "get_model"
@@ -75,7 +79,7 @@ def program(
         parts.append(f'import shutil\n\nshutil.copy({file!r}, "model{kind}")')
         file = f"model{kind}"
     if suffix:
-        converting = _of(f"{framework} to {suffix}")[1]
+        converting = _of(f"{reader} to {suffix}")[1]
         parts += [_filled(converting, kind, file, forms, given, threads, known)]
         file = f"model{suffix}"
     named = _NAMED.get((framework, suffix), "{}")

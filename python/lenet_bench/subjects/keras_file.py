@@ -48,6 +48,8 @@ class KerasFile(FrameworkModel):
             raise LenetBenchError(_refusal(error)) from None
 
     def read(self, model: Any, shapes: Sizes) -> Read:
+        import keras
+
         kinds, opened, tensors = {}, {}, inputs_of(model)
         for name, tensor in zip(names_of(tensors), tensors, strict=True):
             sides = [side or 0 for side in tensor.shape]
@@ -59,6 +61,7 @@ class KerasFile(FrameworkModel):
             "outputs": [one.name for one in model.outputs],
             "coarse": "float16" if "float16" in str(model.dtype_policy) else "",
             "open": opened,
+            "below": keras.config.backend(),
             "parameters": model.count_params(),
         }
         return kinds, known
