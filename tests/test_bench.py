@@ -54,12 +54,14 @@ def test_a_slower_commit_fails_also_after_a_change_of_the_machine(bench, tmp_pat
     (file,) = tmp_path.rglob("*_it.json")
     saved = json.loads(file.read_text())
     saved["machine_info"]["release"] = "another kernel"
-    for times, code in ((1e-3, 1), (1e3, 0)):
+    for times, code, order in ((1e-3, 1, ["NOW", "0001_it"]), (1e3, 0, ["0001_it", "NOW"])):
         earlier = json.loads(json.dumps(saved))
         earlier["benchmarks"][0]["stats"]["median"] *= times
+        earlier["benchmarks"][0]["stats"]["min"] /= times  # another order than the median's
         file.write_text(json.dumps(earlier))
         compared = ("--benchmark-compare", "--benchmark-compare-fail=median:5%")
-        bench(*chosen, *compared, code=code)
+        said = bench(*chosen, *compared, "--benchmark-sort=min", code=code)
+        assert re.findall(r"^test_infer\[fused\] \((\w+)\)", said, re.M) == order
 
 
 def test_what_pytest_benchmark_warns_of_is_no_error(bench):
