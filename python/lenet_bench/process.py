@@ -382,7 +382,7 @@ def _temporary_folder() -> str:
 
 @cache
 def _make_temporary_folder() -> str:
-    """It is removed when this process ends, even if that is killed: who removes it is there first."""
+    """It is removed when this process ends, even if that is killed: what does so begins first."""
     folder = tempfile.mktemp(prefix=_TEMPORARY)
     remove = 'read -r _; sleep 1; rm -rf -- "$0"'  # after the children are killed
     watcher = subprocess.Popen(  # `read` waits until this process has ended
