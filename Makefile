@@ -182,9 +182,10 @@ gpu-kit:  ## what to carry to a machine with a GPU and without network (docs/gpu
 clean:  ## forget every environment and build
 	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) $(LINT) .venv-test-cuda12 .venv-test-cuda13 .venv-test-python3.* .cache build
 
+# Ctrl-C may leave an environment without pip.
 define create_python
 	@test -n "$(PYTHON)" || { echo "lenet-bench needs Python 3.10 or later; none was found (set PYTHON=...)"; exit 1; }
-	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D) || { \
+	@test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D) || { \
 	  rm -rf $(@D); echo "Python cannot make a virtual environment; on Debian: apt install python3-venv"; exit 1; }
 	@$(@D)/bin/python -m pip install --quiet 'pip>=22.1' # Ubuntu 22.04's knows no settings at all
 endef

@@ -1,0 +1,41 @@
+"""What make does where an environment or the Python is not as it should be."""
+
+import shutil
+
+import pytest
+from conftest import ROOT
+from processes import ran
+
+#: Makes environments of itself, and installs nothing into them.
+PYTHON = """#!/bin/sh
+if [ "$1 $2" = "-m venv" ]; then
+  mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/pip"
+fi
+"""
+
+
+def program(path, text=PYTHON):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def make(tmp_path):
+    """An environment in a checkout, as far as make looks into it; what it says."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+
+    def said(python=None, code=0):
+        python = python or program(tmp_path / "python3")
+        done = ran("make", ".venv-lint/installed", f"PYTHON={python}", cwd=tmp_path, code=code)
+        return done.stdout + done.stderr
+
+    return said
+
+
+def test_an_environment_that_ctrl_c_left_without_pip_is_completed(make, tmp_path):
+    program(tmp_path / ".venv-lint/bin/python")
+    make()
+    assert (tmp_path / ".venv-lint/installed").exists()
