@@ -4,8 +4,10 @@
 # nothing installed by hand is needed. A stamp file in it remembers what was installed from which
 # sources; `make clean` forgets everything.
 
+# Whether this Python runs and is new enough.
+IS_FIT = $(1) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 python3.10,$(shell \
-  $(p) -c 'import sys; print("$(p)") if sys.version_info >= (3, 10) else None' 2>/dev/null)))
+  $(call IS_FIT,$(p)) && echo $(p))) python3)
 DEMO := .venv
 TEST := .venv-test
 FRAMEWORKS := .venv-frameworks
@@ -182,11 +184,14 @@ gpu-kit:  ## what to carry to a machine with a GPU and without network (docs/gpu
 clean:  ## forget every environment and build
 	rm -rf $(DEMO) $(TEST) $(FRAMEWORKS) $(LINT) .venv-test-cuda12 .venv-test-cuda13 .venv-test-python3.* .cache build
 
-# Ctrl-C may leave an environment without pip.
+# Ctrl-C may leave an environment without pip. What venv lacks, it says itself.
 define create_python
-	@test -n "$(PYTHON)" || { echo "lenet-bench needs Python 3.10 or later; none was found (set PYTHON=...)"; exit 1; }
-	@test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D) || { \
-	  rm -rf $(@D); echo "Python cannot make a virtual environment; on Debian: apt install python3-venv"; exit 1; }
+	@test -x $(@D)/bin/pip || { \
+	  $(call IS_FIT,$(PYTHON)) || { \
+	    echo "lenet-bench needs Python 3.10 or later, and $(PYTHON) is none (set PYTHON=...)"; exit 1; }; \
+	  $(PYTHON) -m venv $(@D); }
+	@$(call IS_FIT,$(@D)/bin/python) || { \
+	  echo "lenet-bench needs Python 3.10 or later, and that of $(@D) is none: remove that folder"; exit 1; }
 	@$(@D)/bin/python -m pip install --quiet 'pip>=22.1' # Ubuntu 22.04's knows no settings at all
 endef
 

@@ -12,6 +12,7 @@ if [ "$1 $2" = "-m venv" ]; then
   mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/pip"
 fi
 """
+TOO_OLD = "#!/bin/sh\nexit 1\n"
 
 
 def program(path, text=PYTHON):
@@ -39,3 +40,17 @@ def test_an_environment_that_ctrl_c_left_without_pip_is_completed(make, tmp_path
     program(tmp_path / ".venv-lint/bin/python")
     make()
     assert (tmp_path / ".venv-lint/installed").exists()
+
+
+def test_an_environment_of_an_older_python_is_refused(make, tmp_path):
+    for name in ("python", "pip"):
+        program(tmp_path / ".venv-lint/bin" / name, TOO_OLD)
+    said = "3.10 or later, and that of .venv-lint is none: remove that folder\n"
+    assert said in make(code=2)
+
+
+@pytest.mark.parametrize("python", ["./mine", "nosuch"])
+def test_a_python_that_is_too_old_or_does_not_run_is_named(make, tmp_path, python):
+    program(tmp_path / "mine", TOO_OLD)
+    assert f"3.10 or later, and {python} is none (set PYTHON=...)\n" in make(python, code=2)
+    assert not (tmp_path / ".venv-lint").exists()
