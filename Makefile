@@ -186,6 +186,7 @@ clean:  ## forget every environment and build
 
 # Ctrl-C may leave an environment without pip. What venv lacks, it says itself.
 define create_python
+	$(if $(word 2,$(CURDIR)),$(error make installs in a path without spaces only, and this is $(CURDIR)))
 	@test -x $(@D)/bin/pip || { \
 	  $(call IS_FIT,$(PYTHON)) || { \
 	    echo "lenet-bench needs Python 3.10 or later, and $(PYTHON) is none (set PYTHON=...)"; exit 1; }; \

@@ -54,3 +54,10 @@ def test_a_python_that_is_too_old_or_does_not_run_is_named(make, tmp_path, pytho
     program(tmp_path / "mine", TOO_OLD)
     assert f"3.10 or later, and {python} is none (set PYTHON=...)\n" in make(python, code=2)
     assert not (tmp_path / ".venv-lint").exists()
+
+
+def test_a_path_with_a_space_is_refused_before_anything_is_made(make, tmp_path):
+    spaced = shutil.copytree(tmp_path, tmp_path / "my checkout")
+    done = ran("make", ".venv-lint/installed", "PYTHON=nosuch", cwd=spaced, code=2)
+    assert f"in a path without spaces only, and this is {spaced}." in done.stderr
+    assert not (spaced / ".venv-lint").exists()
