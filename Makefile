@@ -29,8 +29,9 @@ WERROR := --config-settings=cmake.define.LENET_WERROR=ON
 # its own, so that two installs from one checkout do not meet.
 KEPT = '--config-settings=build-dir=build/$(1)-{wheel_tag}'
 
-SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc python weights -type f \
-  -not -path '*/__pycache__/*' 2>/dev/null)
+# With the folders: one that lost a file is newer than what was built of it.
+SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc python weights \
+  -name __pycache__ -prune -o -print 2>/dev/null)
 
 # Run in the environment of all frameworks; `make test` runs them for the few that it has.
 FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py \

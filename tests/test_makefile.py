@@ -1,5 +1,6 @@
 """What make does where an environment or the Python is not as it should be."""
 
+import os
 import shutil
 
 import pytest
@@ -61,3 +62,17 @@ def test_a_path_with_a_space_is_refused_before_anything_is_made(make, tmp_path):
     done = ran("make", ".venv-lint/installed", "PYTHON=nosuch", cwd=spaced, code=2)
     assert f"in a path without spaces only, and this is {spaced}." in done.stderr
     assert not (spaced / ".venv-lint").exists()
+
+
+def test_what_lost_a_file_is_built_again(make, tmp_path):
+    code = program(tmp_path / "csrc/kernels/added.cpp")
+    program(tmp_path / "csrc/__pycache__/cached.pyc")
+    built = program(tmp_path / ".venv-test/built")
+    (tmp_path / "CMakeLists.txt").touch()
+    sources = (path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
+    for path in sources:
+        os.utime(path, (1, 1))
+    os.utime(built, (2, 2))
+    ran("make", "-q", ".venv-test/built", cwd=tmp_path)
+    code.unlink()
+    ran("make", "-q", ".venv-test/built", cwd=tmp_path, code=1)
