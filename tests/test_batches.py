@@ -1,12 +1,16 @@
 """Throughput by batch, and calls with cold caches."""
 
 from statistics import median
+from types import SimpleNamespace
 
 import pytest
 import scratch_backends as scratch
-from lenet_bench import CompareOptions, compare
+from lenet_bench import CompareOptions, compare, load, read_weights
 from lenet_bench.measure.options import COLD_MB
+from lenet_bench.registry import find
+from lenet_bench.registry.adapter import Adapter
 from lenet_bench.results import digest, read_result
+from networks import random_images
 
 SIZES = (1, 4, 16)
 
@@ -47,6 +51,21 @@ def test_a_backend_that_fails_batches_loses_only_them(batches):
     assert "differ" in rows[1].batch_refusals["16"]
     assert "killed by SIGKILL" in dies.batch_refusals["16"]
     assert [batch.size for batch in dies.batches] == [1, 4]
+
+
+def test_a_batch_is_answered_by_the_call_that_is_named():
+    """It is built again for any number of images, as `None` says."""
+    built = []
+
+    def extended(images):
+        built.append(images)
+        return load("numpy").infer
+
+    file = SimpleNamespace(extended=extended)
+    network = Adapter(*find("onnxruntime:extended"), read_weights(), threads=1, file=file)
+    for count in (1, 3, 4):
+        assert network.infer(random_images(1, count)).shape == (count, 10)
+    assert built == [1, None]
 
 
 @pytest.fixture

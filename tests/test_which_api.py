@@ -8,7 +8,7 @@ from lenet_bench.show.page import gather
 from sample_results import result, timed_starts
 
 sys.path.insert(0, str(ROOT / "bench"))
-from when import Choice, called, from_python
+from when import BATCH, Choice, called, from_python, of_many_images
 
 
 def scattered(name, us, rounds):
@@ -28,3 +28,11 @@ def test_calls_that_a_run_cannot_tell_apart_are_named_together(rounds, says):
     ways = from_python(run.rows)
     assert [row["name"] for row in ways] == ["litert", "halide", "mnn"]
     assert Choice("a file", run, ways).calls(called) == says
+
+
+def test_a_loop_of_calls_is_no_call_with_many_images():
+    """In the published run some had the batches of another call."""
+    rates = {"openvino:tensors": 4.0, "litert": 3.0, "torch": 1.0, "openvino": 2.0}
+    rows = [{"name": name, "rates": {BATCH: rate}} for name, rate in rates.items()]
+    rows.append({"name": "numpy", "rates": {}})
+    assert [row["name"] for row in of_many_images(rows)] == ["openvino", "torch"]

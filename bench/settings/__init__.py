@@ -36,7 +36,7 @@ class Changed(Adapter):
         self._name = name
         if not threads:  # as many as its API takes
             threads = usable_cores() if row.own_threads is None else row.own_threads
-        row = replace(row, at_once={setting.function: 1}, batch={})
+        row = replace(row, at_once={setting.function: 1}, batch=frozenset())
         super().__init__(row, setting.function, weights, threads)
 
     def describe(self) -> dict[str, str]:

@@ -4,7 +4,8 @@ A model file and a session: the graph is optimised when it is loaded, and its co
 matrix products are those of MLAS, the runtime's own library, or on a GPU cuDNN's and cuBLAS's.
 `run` takes and gives NumPy arrays; `iobinding` computes into memory that was bound once; `extended`
 keeps the layout that arrays have; `cudagraph` is `iobinding` on a GPU, where the runtime captures
-the call as a CUDA graph. All fix the number of images to one.
+the call as a CUDA graph. All fix the number of images to one; `run` and `extended` have a second
+session for batches.
 """
 
 import ctypes
@@ -45,9 +46,9 @@ def load(
     )
 
 
-def run(onnx_model: bytes, threads: int, device: str) -> Infer:
+def run(onnx_model: bytes, threads: int, device: str, images: int | None) -> Infer:
     """Arrays in, arrays out."""
-    return on_arrays(load(onnx_model, threads, device))
+    return on_arrays(load(onnx_model, threads, device, images))
 
 
 def on_arrays(session: ort.InferenceSession) -> Infer:
@@ -55,9 +56,9 @@ def on_arrays(session: ort.InferenceSession) -> Infer:
     return lambda images: session.run(["probabilities"], {"image": images[:, np.newaxis]})[0]
 
 
-def extended(onnx_model: bytes, threads: int, device: str) -> Infer:
+def extended(onnx_model: bytes, threads: int, device: str, images: int | None) -> Infer:
     """Optimised without the blocked layout, for which one image is too little work."""
-    return on_arrays(load(onnx_model, threads, device, level="ORT_ENABLE_EXTENDED"))
+    return on_arrays(load(onnx_model, threads, device, images, "ORT_ENABLE_EXTENDED"))
 
 
 def int8(int8_onnx_model: bytes, threads: int, device: str) -> Infer:
@@ -101,11 +102,6 @@ def cpp(weights: Weights, threads: int, onnx_model: bytes) -> Infer:
         )
     ctypes.CDLL(str(libraries[0]))  # what the linker asks for by a name that no file here has
     return in_cpp.build("onnxruntime", ort.__version__, [], libraries, weights, threads, onnx_model)
-
-
-def any_number(onnx_model: bytes, threads: int, device: str) -> Infer:
-    """The variant for batches, in place of those for one image."""
-    return on_arrays(load(onnx_model, threads, device, images=None))
 
 
 def describe(session: ort.InferenceSession) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 A model file compiled for one device: the CPU's plug-in runs it on Intel's fork of oneDNN. `infer`
 hands over an array a call, which is read where it lies; `tensors` computes from and into tensors
-that were set once. Both are compiled for one image. Precision is demanded: on a CPU with bfloat16
-the default is to compute in that, and be wrong by 0.002.
+that were set once. Both are compiled for one image, `infer` once more for batches. Precision is
+demanded: on a CPU with bfloat16 the default is to compute in that, and be wrong by 0.002.
 """
 
 from pathlib import Path
@@ -30,9 +30,9 @@ def load(file: str | bytes, threads: int, dims: object, precision: str = "f32") 
     return core.compile_model(model, "CPU", config)
 
 
-def infer(onnx_model: bytes, threads: int) -> Infer:
+def infer(onnx_model: bytes, threads: int, images: int | None) -> Infer:
     """Arrays in, arrays out."""
-    request = load(onnx_model, threads, [1, 1, *IMAGE]).create_infer_request()
+    request = load(onnx_model, threads, [images or -1, 1, *IMAGE]).create_infer_request()
     return lambda images: request.infer(images[:, np.newaxis], share_inputs=True)[0]
 
 
@@ -51,19 +51,13 @@ def tensors(onnx_model: bytes, threads: int) -> Infer:
 
 def int8(int8_onnx_model: bytes, threads: int) -> Infer:
     """The quantized model."""
-    return infer(int8_onnx_model, threads)
+    return infer(int8_onnx_model, threads, 1)
 
 
 def bfloat16(onnx_model: bytes, threads: int) -> Infer:
     """The model in bfloat16: the default of a processor that has it."""
     request = load(onnx_model, threads, [1, 1, *IMAGE], "bf16").create_infer_request()
     return lambda images: request.infer(images[:, np.newaxis], share_inputs=True)[0]
-
-
-def any_number(onnx_model: bytes, threads: int) -> Infer:
-    """The variant for batches, in place of the two that are compiled for one image."""
-    model = load(onnx_model, threads, [-1, 1, *IMAGE])
-    return lambda images: model(images[:, np.newaxis])[0]
 
 
 def cpp(weights: Weights, threads: int, onnx_model: bytes) -> Infer:

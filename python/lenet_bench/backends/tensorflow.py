@@ -4,7 +4,8 @@ Under Keras and beside JAX: each operation is a kernel of TensorFlow's, on oneDN
 cuDNN and cuBLAS where it runs on a GPU. `eager` dispatches them one by one from Python, `function`
 traces them into a graph once, `concrete` calls that graph without looking for the right one first,
 and `xla` does so once XLA has compiled it. `session` has the graph in a session, TensorFlow 1's
-API, which can be told to compute it in the thread that calls. These three are made for one image.
+API, which can be told to compute it in the thread that calls. These three are made for one image,
+and once more for batches.
 """
 
 import re
@@ -81,14 +82,14 @@ def function(weights: Weights, threads: int) -> Infer:
     return on_arrays(tf.function(load(weights, threads)))
 
 
-def xla(weights: Weights, threads: int) -> Infer:
+def xla(weights: Weights, threads: int, images: int | None) -> Infer:
     """The graph itself, compiled by XLA."""
-    return on_arrays(graph_of(load(weights, threads), 1, jit_compile=True))
+    return on_arrays(graph_of(load(weights, threads), images, jit_compile=True))
 
 
-def concrete(weights: Weights, threads: int) -> Infer:
+def concrete(weights: Weights, threads: int, images: int | None) -> Infer:
     """The graph itself."""
-    return on_arrays(graph_of(load(weights, threads), 1))
+    return on_arrays(graph_of(load(weights, threads), images))
 
 
 def bfloat16(weights: Weights, threads: int) -> Infer:
@@ -104,26 +105,16 @@ def bfloat16(weights: Weights, threads: int) -> Infer:
     return on_arrays(tf.function(lenet).get_concrete_function(given(1)))
 
 
-def session(weights: Weights, threads: int) -> Infer:
+def session(weights: Weights, threads: int, images: int | None) -> Infer:
     """The graph in a session of TensorFlow 1."""
-    v1 = tf.compat.v1
+    v1, spec = tf.compat.v1, given(images)
     with tf.Graph().as_default() as graph:
-        image = v1.placeholder(given(1).dtype, given(1).shape)
+        image = v1.placeholder(spec.dtype, spec.shape)
         answer = load(weights, threads)(image)
     config = v1.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=1)
     session = v1.Session(graph=graph, config=config)
     here = v1.RunOptions(inter_op_thread_pool=-1)  # in the thread that calls
     return lambda images: session.run(answer, {image: images[..., np.newaxis]}, options=here)
-
-
-def xla_of_any_number(weights: Weights, threads: int) -> Infer:
-    """The variant for batches, in place of `xla`."""
-    return on_arrays(graph_of(load(weights, threads), None, jit_compile=True))
-
-
-def any_number(weights: Weights, threads: int) -> Infer:
-    """The variant for batches, in place of the graphs for one image."""
-    return on_arrays(graph_of(load(weights, threads), None))
 
 
 def cpp(weights: Weights, threads: int) -> Infer:

@@ -162,15 +162,20 @@ def tf32(weights: Weights, threads: int, device: str) -> Infer:
     return on_arrays(load(weights, threads, device), device)
 
 
-def export(weights: Weights, threads: int, device: str) -> Infer:
-    """The exported graph for one image, compiled ahead of time to a shared library."""
+def export(weights: Weights, threads: int, device: str, images: int | None) -> Infer:
+    """The exported graph, compiled ahead of time to a shared library."""
     module = load(weights, threads, device)
-    with torch.inference_mode():
-        return packaged(torch.export.export(module, (example(device),)), device)
+    shapes = None if images else {"x": {0: torch.export.Dim("n", min=1, max=1 << 16)}}
+    with torch.inference_mode():  # of two images, since 1 is taken for a size that never changes
+        graph = torch.export.export(module, (example(device, images or 2),), dynamic_shapes=shapes)
+        return packaged(graph, device)
 
 
 def autotuned(weights: Weights, threads: int, device: str) -> Infer:
-    """The same, its weights frozen and its kernels chosen by timing them."""
+    """The same for one image, its weights frozen and its kernels chosen by timing them.
+
+    Frozen for any number of images, PyTorch 2.13's answers are wrong.
+    """
     module, settings = load(weights, threads, device), {"freezing": True, "max_autotune": True}
     with torch.inference_mode():
         return packaged(torch.export.export(module, (example(device),)), device, settings)
@@ -187,15 +192,6 @@ def packaged(
             graph, package_path=package, inductor_configs=settings
         )
         return on_arrays(torch._inductor.aoti_load_package(package), device)
-
-
-def any_number(weights: Weights, threads: int, device: str) -> Infer:
-    """The variant for batches, in place of `export` and `autotuned`."""
-    shapes = {"x": {0: torch.export.Dim("batch", min=1, max=1 << 16)}}
-    module = load(weights, threads, device)
-    with torch.inference_mode():  # two images, since 1 is taken for a size that never changes
-        graph = torch.export.export(module, (example(device, 2),), dynamic_shapes=shapes)
-        return packaged(graph, device)
 
 
 def torchscript(weights: Weights, threads: int, device: str) -> Infer:

@@ -177,7 +177,7 @@ def verify(
 ) -> Verification:
     """Compare one backend with the reference's probabilities of the same images.
 
-    Of a variant that has another call for batches, the one for one image is asked.
+    A variant that is built again for batches is asked as it is timed, one image a call.
     """
     row, variant = find(name)
     at_once = 1 if variant in row.batch else _BATCH

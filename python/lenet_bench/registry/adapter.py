@@ -49,7 +49,7 @@ class Adapter:
         self._file = file or import_module(f"lenet_bench.backends.{row.module}")
         device = "cuda" if row.device == "gpu" else "cpu"
         self._given: dict[str, Any] = {"weights": weights, "threads": threads, "device": device}
-        self._given |= given
+        self._given |= {"images": 1, **given}
         devices.prepare(row)
         if row.set_up:
             self._call(row.set_up)
@@ -129,7 +129,9 @@ class Adapter:
 
     @cached_property
     def _answer_batch(self) -> Callable[[Array], Array]:
-        answer: Callable[[Array], Array] = self._call(self._row.batch[self._variant])
+        """The same call, built for any number of images."""
+        self._given["images"] = None
+        answer: Callable[[Array], Array] = self._call(self._variant)
         return answer
 
     def _call(self, name: str) -> Any:

@@ -71,7 +71,7 @@ class Backend:
     native: Native | None = None
     layers: bool = False  # its function returns each layer's output
     at_once: Mapping[str, int] = field(default_factory=dict)  # most images a call, by variant
-    batch: Mapping[str, str] = field(default_factory=dict)  # variant -> the function for batches
+    batch: frozenset[str] = frozenset()  # variants whose function is called again for batches
 
     #: Variant -> where its API says that several threads may call one network; "" is all of them.
     shared: Mapping[str, str] = field(default_factory=dict)
@@ -144,9 +144,8 @@ class Backend:
         return replace(self, variables={**self.variables, **TF32_ON_GPU})
 
     def takes_one_image(self, variant: str) -> bool:
-        """Whether a batch is a loop of single calls, which on a GPU says nothing of throughput."""
-        one = self.at_once.get(variant) == 1 and variant not in self.batch
-        return one and self.device == "gpu"
+        """Whether a batch is a loop of single calls."""
+        return self.at_once.get(variant) == 1 and variant not in self.batch
 
     def is_shared(self, variant: str) -> bool:
         """Whether several threads may call one network at once, as its API's documentation says."""

@@ -81,7 +81,7 @@ ENGINES: tuple[Backend, ...] = (
         calls="Intel's fork of oneDNN",
         own_threads=0,
         library="OpenVINO",
-        batch={"infer": "any_number", "tensors": "any_number"},
+        batch=frozenset({"infer"}),
         variants={
             "infer": "InferRequest.infer(array)",
             "tensors": "input and output tensors that are set once",
@@ -98,7 +98,7 @@ ENGINES: tuple[Backend, ...] = (
         calls="MLAS",
         own_threads=0,
         library="ONNX Runtime",
-        batch={"run": "any_number", "iobinding": "any_number", "extended": "any_number"},
+        batch=frozenset({"run", "extended"}),
         shared=dict.fromkeys(
             ("run", "extended", "int8"), "github.com/microsoft/onnxruntime/issues/114"
         ),

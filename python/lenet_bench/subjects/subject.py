@@ -158,8 +158,9 @@ class Subject:
         raise NotImplementedError
 
     def takes_one_input(self, name: str) -> bool:
+        """Whether its batch is a loop of calls where that says nothing of throughput: on a GPU."""
         row, variant = find(name)
-        return row.takes_one_image(variant)
+        return row.device == "gpu" and row.takes_one_image(variant)
 
     def together(self, inputs: Sequence[Any]) -> Any:
         """Inputs as one batch."""

@@ -103,7 +103,7 @@ class TorchModel(ByExample):
             torch.set_num_threads(threads)
             return module.to(device)
 
-        def example(device: str) -> Any:
+        def example(device: str, _: int = 1) -> Any:
             tensors = tuple(value.to(device) for value in values)
             return tensors[0] if alone else tensors
 
