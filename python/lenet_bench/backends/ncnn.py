@@ -2,8 +2,9 @@
 
 A C++ library made for phones, with kernels and assembly of its own. The network is its .param text,
 one layer a line; the weights follow one another in its .bin: a zero marks raw float32. Its options
-for 16-bit floats are on by default and cost 1e-4 of accuracy, so all are turned off; `float16` is
-that default, and `bfloat16` keeps weights and what passes between layers in the other kind.
+for 16-bit floats are on by default and change probabilities by up to 3.5e-4, so all are turned off;
+`float16` is that default, and `bfloat16` keeps weights and what passes between layers in the other
+kind.
 """
 
 import tempfile

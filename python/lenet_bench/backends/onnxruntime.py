@@ -57,7 +57,11 @@ def on_arrays(session: ort.InferenceSession) -> Infer:
 
 
 def extended(onnx_model: bytes, threads: int, device: str, images: int | None) -> Infer:
-    """Optimised without the blocked layout, for which one image is too little work."""
+    """Optimised without the blocked layout.
+
+    In blocks of 16 channels, AVX-512's, LeNet's 20 and 50 are padded to 32 and 64, and reordered
+    around each pool, which takes whole blocks only. A network with 32 and 64 is faster in blocks.
+    """
     return on_arrays(load(onnx_model, threads, device, images, "ORT_ENABLE_EXTENDED"))
 
 

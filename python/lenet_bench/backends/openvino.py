@@ -3,7 +3,7 @@
 A model file compiled for one device: the CPU's plug-in runs it on Intel's fork of oneDNN. `infer`
 hands over an array a call, which is read where it lies; `tensors` computes from and into tensors
 that were set once. Both are compiled for one image, `infer` once more for batches. Precision is
-demanded: on a CPU with bfloat16 the default is to compute in that, and be wrong by 0.002.
+demanded: on a CPU with bfloat16 the default is to compute in that, and be wrong by 0.01.
 """
 
 from pathlib import Path
