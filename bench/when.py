@@ -21,24 +21,34 @@ LEFT_OUT = re.compile(".*:cpp|caffe|chainer|mxnet|theano")  # the last four have
 PREDICT, ON_BATCH = "keras", "keras:predict_on_batch"
 #: The line that one writes for each answer.
 WRITTEN = {
-    "fused": 'lenet_bench.load("fused").infer(x)',
+    "fused": "net.infer(x)",
     "litert": "interpreter.invoke()",
     "litert:int8": "interpreter.invoke()",
     "onednn": "primitive.execute(stream, arguments)",
-    "keras:function": "tf.function(model, jit_compile=True)(x)",
-    "keras-jax:jit": "jax.jit(lambda x: model.stateless_call(*weights, x)[0])(x)",
+    "keras:function": "graph(x)",
+    "keras-jax:jit": "program(x)",
     ON_BATCH: "model.predict_on_batch(x)",
     "keras-jax:predict_on_batch": "model.predict_on_batch(x)",
     "tensorflow:session": "session.run(answer, {image: x}, options=here)",
-    "tensorflow:xla": "tf.function(lenet, jit_compile=True)(x)",
-    "torch:autotuned": "aoti_load_package(package)(x)",
+    "tensorflow:xla": "graph(x)",
+    "torch:autotuned": "model(x)",
     "torch:pinned@gpu": "graph.replay()",
-    "jax": "jax.jit(lambda x: lenet(parameters, x))(x)",
-    "mlx:compile": "mx.compile(model)(x)",
+    "jax": "program(x)",
+    "mlx:compile": "program(x)",
     "openvino": "request.infer(x)",
     "openvino:tensors": "request.infer()",
     "halide": "program(image, probabilities)",
     "numpy": "np.maximum(x @ weight + bias, 0)",
+}
+#: What such a line calls, made once: in the line it would be loaded or compiled at each call.
+MADE = {
+    "fused": 'net = lenet_bench.load("fused")',
+    "keras:function": "graph = tf.function(model, jit_compile=True)",
+    "keras-jax:jit": "program = jax.jit(lambda x: model.stateless_call(*weights, x)[0])",
+    "tensorflow:xla": "graph = tf.function(lenet, jit_compile=True).get_concrete_function(spec)",
+    "torch:autotuned": "model = torch._inductor.aoti_load_package(package)",
+    "jax": "program = jax.jit(lambda x: lenet(parameters, x))",
+    "mlx:compile": "program = mx.compile(model)",
 }
 #: What the README calls a call that is not the API's only one.
 SPOKEN = {
@@ -230,17 +240,24 @@ def choices(run: Run, read: Callable[[str], Run]) -> Iterator[Choice]:
 
 
 def table(run: Run, read: Callable[[str], Run]) -> Iterator[str]:
-    """A row for each need, with the line, the usual calls and where it was measured."""
+    """A row for each need, with the line, the usual calls and where it was measured.
+
+    Below it is what the lines call.
+    """
     titles = ("you want", "call", "the line", "a call takes", "the usual way")
     yield f"| {' | '.join((*titles, 'from'))} |"
     yield f"|{'---|' * (len(titles) + 1)}"
+    made = {}
     for one in choices(run, read):
         best = one.ways[0]
+        if best["name"] in MADE:
+            made[best["name"]] = f"{MADE[best['name']]}  # {best['name']}"
         line = f"`{WRITTEN[best['name']]}`" if best["name"] in WRITTEN else ""
         usual = (f"{name_of(row)}: {times_longer(one.run, row, best)}" for row in one.others())
         place = f"[{PurePath(one.run.source).parent.name}](../{one.run.source})"
         cells = one.need, one.calls(name_of), line, one.takes
         yield f"| {' | '.join((*cells, '; '.join(usual), place))} |"
+    yield from ("", "What the lines call is made once:", "", "```python", *made.values(), "```")
 
 
 def brief(run: Run, read: Callable[[str], Run]) -> Iterator[str]:

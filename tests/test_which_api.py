@@ -1,5 +1,6 @@
 """`bench/when.py`: which calls the table "Which API when?" names for a need."""
 
+import ast
 import sys
 
 import pytest
@@ -8,7 +9,7 @@ from lenet_bench.show.page import gather
 from sample_results import result, timed_starts
 
 sys.path.insert(0, str(ROOT / "bench"))
-from when import BATCH, Choice, called, from_python, of_many_images
+from when import BATCH, MADE, WRITTEN, Choice, called, from_python, of_many_images
 
 
 def scattered(name, us, rounds):
@@ -36,3 +37,12 @@ def test_a_loop_of_calls_is_no_call_with_many_images():
     rows = [{"name": name, "rates": {BATCH: rate}} for name, rate in rates.items()]
     rows.append({"name": "numpy", "rates": {}})
     assert [row["name"] for row in of_many_images(rows)] == ["openvino", "torch"]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_line_of_a_call_builds_nothing(name):
+    """What is built in it would be loaded or compiled at each call."""
+    line = WRITTEN[name]
+    called = ast.parse(line).body[0].value.func
+    assert not any(isinstance(part, ast.Call) for part in ast.walk(called))
+    assert line.startswith(MADE.get(name, line).partition(" = ")[0])
