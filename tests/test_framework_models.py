@@ -440,6 +440,14 @@ def test_the_lines_have_the_name_of_the_only_signature(folder, tmp_path, name):
     run_lines(own_model(folder / "signed").program(name, 1), tmp_path)
 
 
+def test_the_lines_of_a_session_have_what_is_timed(folder, tmp_path):
+    """Constants for variables, computed in the thread that calls."""
+    text = own_model(folder / "saved").program(SESSION, 1)
+    assert "RunOptions(inter_op_thread_pool=-1)" in text
+    kinds = "{one.type for one in session.graph.get_operations()}"
+    run_lines(f"{text}\nassert 'VarHandleOp' not in {kinds}", tmp_path)
+
+
 @pytest.mark.parametrize("name", ["torch", "torch:autotuned", "torch:compile", "torch:torchscript"])
 def test_the_lines_of_a_module_have_the_layout_that_is_timed(tmp_path, name):
     """As backends/torch.py loads it."""
