@@ -465,6 +465,17 @@ def test_the_lines_import_a_file_whose_name_is_no_identifier(tmp_path, name):
 
 
 @pytest.mark.parametrize(
+    ("name", "kind"),
+    [("jax", "jax model.py"), ("jax:aot", "jax model.py"), ("keras-jax:jit", "keras")],
+)
+def test_the_lines_turn_jaxs_dispatch_off_before_the_model_is_made(name, kind):
+    """JAX reads it once, when it first computes."""
+    text = program(name, kind, "own", {"x": ("float32", (1, 3))}, 1)
+    _, _, after = text.partition('\njax.config.update("jax_cpu_enable_async_dispatch", False)')
+    assert "get_model()" in after or "load_model(" in after
+
+
+@pytest.mark.parametrize(
     ("name", "kind", "line"),
     [
         ("torch:compile", "torch model.py", "torch.set_num_threads(2)\n"),
