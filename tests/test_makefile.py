@@ -1,4 +1,4 @@
-"""What make does where an environment or the Python is not as it should be."""
+"""What make does where an environment, the Python or the folder is not as it should be."""
 
 import os
 import shutil
@@ -24,55 +24,56 @@ def program(path, text=PYTHON):
 
 
 @pytest.fixture
-def make(tmp_path):
-    """An environment in a checkout, as far as make looks into it; what it says."""
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, tmp_path)
-
-    def said(python=None, code=0):
-        python = python or program(tmp_path / "python3")
-        done = ran("make", ".venv-lint/installed", f"PYTHON={python}", cwd=tmp_path, code=code)
-        return done.stdout + done.stderr
-
-    return said
+def checkout(tmp_path):
+    """As far as make looks into it."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "CMakeLists.txt"):
+        shutil.copy(ROOT / name, folder)
+    program(folder / "new")
+    return folder
 
 
-def test_an_environment_that_ctrl_c_left_without_pip_is_completed(make, tmp_path):
-    program(tmp_path / ".venv-lint/bin/python")
-    make()
-    assert (tmp_path / ".venv-lint/installed").exists()
+def make(folder, python="./new", code=0):
+    """What it says where it makes an environment."""
+    done = ran("make", ".venv-lint/installed", f"PYTHON={python}", cwd=folder, code=code)
+    return done.stdout + done.stderr
 
 
-def test_an_environment_of_an_older_python_is_refused(make, tmp_path):
+def test_an_environment_that_ctrl_c_left_without_pip_is_completed(checkout):
+    program(checkout / ".venv-lint/bin/python")
+    make(checkout)
+    assert (checkout / ".venv-lint/installed").exists()
+
+
+def test_an_environment_of_an_older_python_is_refused(checkout):
     for name in ("python", "pip"):
-        program(tmp_path / ".venv-lint/bin" / name, TOO_OLD)
+        program(checkout / ".venv-lint/bin" / name, TOO_OLD)
     said = "3.10 or later, and that of .venv-lint is none: remove that folder\n"
-    assert said in make(code=2)
+    assert said in make(checkout, code=2)
 
 
-@pytest.mark.parametrize("python", ["./mine", "nosuch"])
-def test_a_python_that_is_too_old_or_does_not_run_is_named(make, tmp_path, python):
-    program(tmp_path / "mine", TOO_OLD)
-    assert f"3.10 or later, and {python} is none (set PYTHON=...)\n" in make(python, code=2)
-    assert not (tmp_path / ".venv-lint").exists()
+@pytest.mark.parametrize("python", ["./old", "nosuch"])
+def test_a_python_that_is_too_old_or_does_not_run_is_named(checkout, python):
+    program(checkout / "old", TOO_OLD)
+    assert f"3.10 or later, and {python} is none (set PYTHON=...)\n" in make(checkout, python, 2)
+    assert not (checkout / ".venv-lint").exists()
 
 
-def test_a_path_with_a_space_is_refused_before_anything_is_made(make, tmp_path):
-    spaced = shutil.copytree(tmp_path, tmp_path / "my checkout")
-    done = ran("make", ".venv-lint/installed", "PYTHON=nosuch", cwd=spaced, code=2)
-    assert f"in a path without spaces only, and this is {spaced}." in done.stderr
+def test_a_path_with_a_space_is_refused_before_anything_is_made(checkout):
+    spaced = checkout.rename(checkout.with_name("my checkout"))
+    assert f"in a path without spaces only, and this is {spaced}." in make(spaced, code=2)
     assert not (spaced / ".venv-lint").exists()
 
 
-def test_what_lost_a_file_is_built_again(make, tmp_path):
-    code = program(tmp_path / "csrc/kernels/added.cpp")
-    program(tmp_path / "csrc/__pycache__/cached.pyc")
-    built = program(tmp_path / ".venv-test/built")
-    (tmp_path / "CMakeLists.txt").touch()
-    sources = (path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
-    for path in sources:
-        os.utime(path, (1, 1))
+def test_what_lost_a_file_is_built_again(checkout):
+    code = program(checkout / "csrc/kernels/added.cpp")
+    program(checkout / "csrc/__pycache__/cached.pyc")
+    built = program(checkout / ".venv-test/built")
+    for path in checkout.rglob("*"):
+        if "__pycache__" not in path.parts:
+            os.utime(path, (1, 1))
     os.utime(built, (2, 2))
-    ran("make", "-q", ".venv-test/built", cwd=tmp_path)
+    ran("make", "-q", ".venv-test/built", cwd=checkout)
     code.unlink()
-    ran("make", "-q", ".venv-test/built", cwd=tmp_path, code=1)
+    ran("make", "-q", ".venv-test/built", cwd=checkout, code=1)
