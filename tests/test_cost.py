@@ -6,6 +6,7 @@ import pytest
 from lenet_bench import read_result
 from lenet_bench.cost import (
     Source,
+    _disk_of,
     api_names,
     code_lines,
     costs,
@@ -110,6 +111,15 @@ def test_packages_are_counted_with_what_they_need(tmp_path):
     package(tmp_path, "four", 1, [])
     package(tmp_path, "five", 50_000, [])
     assert installed_bytes(["one"], [str(tmp_path)]) == 1111
+
+
+def test_a_compiler_of_a_package_of_its_own_only_writes(tmp_path, monkeypatch):
+    """Also a file of the user's own, which it compiles."""
+    for name, mib in {"iree_base_compiler": 4, "onnx": 2, "iree_base_runtime": 1}.items():
+        package(tmp_path, name, mib << 20, [])
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("lenet_bench.cost._disk_of", _disk_of.__wrapped__)
+    assert disk_mib("iree", converts=False)["converter_mib"] == 6
 
 
 def package(folder, name, size, needs):

@@ -14,15 +14,19 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import LenetBenchError
-from ..installed import extra_requirements, installed_bytes
+from ..installed import extra_requirements, installed_bytes, package_name
 from ..registry import Backend, environments, find, names, with_variants
 from .api import api_names
 from .source import Source, sources
 from .tokens import code_lines
 
 _PACKAGE = Path(__file__).parent.parent
-#: The extra of the packages that only write a model file, by the file here that calls them.
-_WRITERS = {"onnx.py": "onnx", "tflite.py": "keras"}
+#: The packages that only write a model file, by the file here that calls them.
+_WRITERS = {
+    "onnx.py": ("onnx",),
+    "tflite.py": ("keras", "tensorflow-cpu"),
+    "iree.py": ("iree-base-compiler",),
+}
 
 
 @dataclass(frozen=True)
@@ -77,10 +81,11 @@ def disk_mib(name: str, *, converts: bool = True) -> dict[str, float | None]:
     """What a call needs on the disk, and what only its model file needs; as Cost names them.
 
     None where it is not installed, or where nothing only writes a model file, as where a file of
-    the user's own is read as it is. The same for all variants.
+    the user's own is read as it is: a compiler never does. The same for all variants.
     """
     try:
         row, _ = find(name)
+        converts = converts or row.family == "compilers"
         installed, converter = _disk_of(row.spell(row.default))
     except (LenetBenchError, OSError):
         installed = converter = None
@@ -93,9 +98,8 @@ def _disk_of(bare: str) -> tuple[float | None, float | None]:
     every = _requirements(row)
     if row.environment and not row.version:
         return _size_mib(row, every), None
-    writers = [_WRITERS[name] for source in sources(bare) if (name := source.path.name) in _WRITERS]
-    written = {requirement for extra in writers for requirement in extra_requirements(extra)}
-    needed = [requirement for requirement in every if requirement not in written]
+    writers = {one for source in sources(bare) for one in _WRITERS.get(source.path.name, ())}
+    needed = [requirement for requirement in every if package_name(requirement) not in writers]
     mib, with_writers = _size_mib(row, needed), _size_mib(row, every)
     further = with_writers - mib if with_writers and mib and needed != every else None
     return mib, further
