@@ -24,7 +24,7 @@ from lenet_bench.measure.options import CompareOptions, Entry
 from lenet_bench.registry import Network, find, names, why_absent
 from lenet_bench.registry.availability import ask, by_row
 from lenet_bench.registry.cuda import native
-from lenet_bench.results import failures
+from lenet_bench.results import is_well
 from lenet_bench.subjects.network import OtherNetwork
 from lenet_bench.weights import Weights
 
@@ -210,8 +210,7 @@ def timed(options: CompareOptions) -> int:
     """One whole round of all first, then as many as there is time for."""
     result = compare(options)
     print(render(result))
-    measured = any(row.p50_us for row in result.backends)
-    return int(not measured or bool(failures(result.backends)))
+    return int(not is_well(result.backends))
 
 
 def sanitize(folder: Path, backends: Sequence[str]) -> int:

@@ -1,7 +1,7 @@
 """The result of a comparison: its model, its file, and what is computed from it."""
 
 from .breakdown import Breakdown, Part, breakdowns
-from .flat import digest, is_well, rows
+from .flat import digest, failures, is_well, rows
 from .log import Appended, Log, as_read, read_log
 from .model import (
     SHARED,

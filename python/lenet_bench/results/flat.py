@@ -54,10 +54,16 @@ def digest(result: Result) -> dict[str, Any]:
     }
 
 
-def is_well(backends: Sequence[BackendResult], named: Sequence[str]) -> bool:
-    """Whether one was timed and none failed; one that cannot run here counts only if named."""
-    fine = {row.status for row in backends if row.status != "unavailable" or row.name in named}
-    return "ok" in fine and fine <= {"ok", "unsupported"}
+def failures(backends: Sequence[BackendResult], named: Sequence[str] = ()) -> list[str]:
+    """The backends that failed; one that cannot run here counts only if it was named."""
+    fine = ("ok", "unsupported")
+    every = (row for row in backends if row.status != "unavailable" or row.name in named)
+    return [row.name for row in every if row.status not in fine]
+
+
+def is_well(backends: Sequence[BackendResult], named: Sequence[str] = ()) -> bool:
+    """Whether one was timed and none failed."""
+    return any(row.status == "ok" for row in backends) and not failures(backends, named)
 
 
 def _row(row: BackendResult, result: Result) -> dict[str, Any]:
