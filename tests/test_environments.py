@@ -23,7 +23,9 @@ def home(tmp_path, monkeypatch):
 def pretend(name, home):
     (home / name / "bin").mkdir(parents=True)
     (home / name / "bin" / "python").write_text("")
-    (home / name / "complete").write_text(environments.of(name).pins)
+    known = environments.of(name)
+    assert known
+    (home / name / "complete").write_text(known.pins)
 
 
 def test_each_backend_names_an_environment_that_pins_every_package():

@@ -471,6 +471,7 @@ def test_the_lines_import_a_file_whose_name_is_no_identifier(tmp_path, name):
 def test_the_lines_turn_jaxs_dispatch_off_before_the_model_is_made(name, kind):
     """JAX reads it once, when it first computes."""
     text = program(name, kind, "own", {"x": ("float32", (1, 3))}, 1)
+    assert text
     _, _, after = text.partition('\njax.config.update("jax_cpu_enable_async_dispatch", False)')
     assert "get_model()" in after or "load_model(" in after
 

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from typing import Any
 
 import pytest
 from conftest import ROOT
@@ -43,6 +44,6 @@ def test_a_loop_of_calls_is_no_call_with_many_images():
 def test_the_line_of_a_call_builds_nothing(name):
     """What is built in it would be loaded or compiled at each call."""
     line = WRITTEN[name]
-    called = ast.parse(line).body[0].value.func
-    assert not any(isinstance(part, ast.Call) for part in ast.walk(called))
+    expression: Any = ast.parse(line).body[0]
+    assert not any(isinstance(part, ast.Call) for part in ast.walk(expression.value.func))
     assert line.startswith(MADE.get(name, line).partition(" = ")[0])
