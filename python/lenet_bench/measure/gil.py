@@ -14,10 +14,9 @@ from statistics import median
 from threading import Event, Thread
 from typing import Any
 
-from .._boundary import wait_for_gil_ns
+from .._boundary import wait_for_gil
 from .calls import Image, clock, time_calls
 
-_FREE_NS = 2_000  # a free GIL is had in 0.1 us; one that is held, not before a thread was woken
 _APART_NS, _CALLS_APART = 200_000, 3  # moments are apart by the first, and about so many calls
 _FEWEST, _LONGEST_S = 20, 5.0
 
@@ -31,7 +30,7 @@ def ask_for_gil(
     """How often the GIL was asked for from these cores during calls, and how often it was held."""
     call_ns = median(time_calls(infer, images, 0.0, 1).samples_ns)
     away_ns = min(_CALLS_APART * call_ns + _APART_NS, _LONGEST_S * 1e9 / _FEWEST)
-    waits: list[int] = []
+    waited: list[bool] = []
     over = Event()
 
     def ask() -> None:
@@ -40,7 +39,7 @@ def ask_for_gil(
                 os.sched_setaffinity(0, cores)
         while not over.is_set():
             # Exponential, so that no moment of a call is likelier than another.
-            waits.append(wait_for_gil_ns(round(_APART_NS + random.expovariate(1 / away_ns))))
+            waited.append(wait_for_gil(round(_APART_NS + random.expovariate(1 / away_ns))))
 
     asking = Thread(target=ask)
     end = clock() + min(_LONGEST_S, max(seconds, _FEWEST * away_ns / 1e9)) * 1e9
@@ -53,5 +52,5 @@ def ask_for_gil(
     finally:
         over.set()
         asking.join()
-    during = waits[:-1]  # the last one ended after the calls
-    return len(during), sum(wait > _FREE_NS for wait in during)
+    during = waited[:-1]  # the last one ended after the calls
+    return len(during), sum(during)
