@@ -90,6 +90,21 @@ def test_asynchronous_dispatch_returns_before_the_answer_is_ready():
     assert python(DISPATCHED, cwd=ROOT).stdout == "True\n"
 
 
+CONCRETE = """
+import tensorflow as tf
+from bench.settings import keras__function_concrete
+from lenet_bench.weights import read_weights
+program = keras__function_concrete(read_weights(), threads=1).inside()["program"]
+print(isinstance(program, tf.types.experimental.ConcreteFunction))
+"""
+
+
+def test_a_concrete_function_is_what_is_called():
+    pytest.importorskip("tensorflow")
+    pytest.importorskip("keras")
+    assert python(CONCRETE, cwd=ROOT).stdout == "True\n"
+
+
 def test_only_what_computes_in_less_than_float32_may_differ_by_much():
     for name in names():
         assert precision(name) != "float32" or tolerance(name) <= 20 * FLOAT32

@@ -20,6 +20,14 @@ def ahead_of_time(program: Any) -> Any:
     return program.lower(jax.ShapeDtypeStruct((1, 28, 28), "float32")).compile()
 
 
+def concrete(through_tensors: Any) -> Any:
+    """TensorFlow's graph for one image, which no call has to find."""
+    import tensorflow as tf
+
+    image = tf.TensorSpec((1, 28, 28, 1), "float32")
+    return lambda program: through_tensors(program.get_concrete_function(image))
+
+
 def mnn(says: str, **config: str) -> Setting:
     """MNN's session with another configuration."""
     return Setting(says, "session", (then("config", lambda given: {**given, **config}),))
@@ -75,6 +83,13 @@ SETTINGS: dict[str, dict[str, Setting]] = {
             replaced("jax.config.update", lambda _: lambda *_: None),
         ),
         "donated": jax("The image's memory donated.", passes("jax.jit", donate_argnums=0)),
+    },
+    "keras": {
+        "function_concrete": Setting(
+            "The concrete function of tf.function(jit_compile=True).",
+            "function",
+            (replaced("through_tensors", concrete),),
+        ),
     },
     "litert": {
         "latest_delegate": Setting(
