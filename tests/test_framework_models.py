@@ -1,5 +1,6 @@
 """`compare --model` with a model of Keras' or TensorFlow's: its own calls, and converted."""
 
+import ast
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from lenet_bench.errors import LenetBenchError, Unavailable
 from lenet_bench.measure.comparison import compare
 from lenet_bench.measure.options import CompareOptions
+from lenet_bench.models.callers import CALLERS, GIVEN
 from lenet_bench.models.programs import program
 from lenet_bench.results import read_result
 from lenet_bench.show.comparison import render
@@ -493,6 +495,22 @@ def test_the_lines_set_the_threads_that_are_timed(name, kind, line):
 
     assert lines(2).count(line) == 1
     assert "_threads" not in lines(0).lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "suffix"),
+    [(name, kind, "") for kind in GIVEN for name in CALLERS[kind]]
+    + [(name, "keras", "") for name in KERAS]
+    + [(name, "tensorflow", "") for name in TENSORFLOW]
+    + [("torch:export", "torch model.py", ""), ("litert", "keras", ".tflite")]
+    + [("onnxruntime", "tensorflow", ".onnx"), ("openvino", "keras", ".xml")],
+)
+def test_a_name_with_a_quote_is_one_in_the_lines(name, kind, suffix):
+    odd, form = 'the "x\\', ("float32", (1, 3))
+    about = {"taken": ((), {odd: odd})} if kind == "torch model.py" else {"signature": odd}
+    text = program(name, kind, "own", {odd: form, "other": form}, 1, suffix, about)
+    tree = ast.walk(ast.parse(text or ""))
+    assert any(odd in str(one.value) for one in tree if isinstance(one, ast.Constant))
 
 
 def test_the_command_prints_the_lines(run, folder):

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
+from json import dumps
 from keyword import iskeyword
 from pathlib import Path
 from types import MappingProxyType
@@ -25,9 +26,11 @@ _LOADED = {
 }
 #: What a converter is told of the inputs.
 _SHAPES = {
-    "keras": 'keras.InputSpec(dtype="{kind}", shape={shape}, name="{name}")',
-    "tensorflow": 'tf.TensorSpec({shape}, "{kind}", "{name}")',
+    "keras": 'keras.InputSpec(dtype="{kind}", shape={shape}, name={name})',
+    "tensorflow": 'tf.TensorSpec({shape}, "{kind}", {name})',
 }
+#: A name as Python reads it, whatever it holds.
+_quoted = partial(dumps, ensure_ascii=False)
 
 
 def program(
@@ -49,7 +52,7 @@ def program(
     if not lines:
         return None
     single = len(forms) == 1
-    given = {one: "x" if single else f'x["{one}"]' for one in forms}
+    given = {one: "x" if single else f"x[{_quoted(one)}]" for one in forms}
     parts = ["import numpy as np"]
     framework, _, made = kind.partition(" ")
     own, reader = find(name)[0].variables_for(threads), framework
@@ -73,7 +76,7 @@ def program(
         standard = "import importlib\nimport sys" if "importlib" in imported else "import sys"
         parts.append(f"{standard}\n\nsys.path.insert(0, {folder!r})\n{imported}")
     arrays = {one: f'np.zeros({shape}, "{of}")' for one, (of, shape) in forms.items()}
-    several = ", ".join(f'"{one}": {array}' for one, array in arrays.items())
+    several = ", ".join(f"{_quoted(one)}: {array}" for one, array in arrays.items())
     parts.append(f"x = {arrays[next(iter(arrays))]}" if single else f"x = {{{several}}}")
     if name.startswith(_BY_SUFFIX.get(kind, ())) and Path(file).suffix != kind:
         parts.append(f'import shutil\n\nshutil.copy({file!r}, "model{kind}")')
@@ -123,10 +126,11 @@ def _filled(
     known: Mapping[str, Any],
 ) -> str:
     """The lines with what this model has in the place of words."""
-    feed = ", ".join(f'"{name}": {value}' for name, value in fed.items())
+    feed = ", ".join(f"{_quoted(name)}: {value}" for name, value in fed.items())
     told = _SHAPES.get(kind.partition(" ")[0], "")
     each = {
-        name: told.format(kind=of, shape=shape, name=name) for name, (of, shape) in forms.items()
+        name: told.format(kind=of, shape=shape, name=_quoted(name))
+        for name, (of, shape) in forms.items()
     }
     shapes = ", ".join(each.values())
     if kind.startswith("keras") and len(each) > 1:
@@ -145,7 +149,7 @@ def _filled(
         "LOAD": _LOADED.get(kind, "NAME()").replace("NAME", name).replace("FILE", repr(file)),
         "TENSORS": f"({', '.join(f'torch.from_numpy({value})' for value in fed.values())},)",
         "FILE": repr(file),
-        "SIGNATURE": known.get("signature", "serving_default"),
+        "SIGNATURE": _quoted(known.get("signature", "serving_default")),
         "THREADS": str(threads),
         "FEED": f"{{{feed}}}",
         "LIST": f"[{', '.join(fed.values())}]",
@@ -158,7 +162,7 @@ def _filled(
 def _spelled(taken: Any, fed: Mapping[str, str], form: str) -> str:
     """Arguments of these inputs, or one that holds several."""
     if isinstance(taken, Mapping):
-        parts = (f'"{name}": {_spelled(one, fed, form)}' for name, one in taken.items())
+        parts = (f"{_quoted(name)}: {_spelled(one, fed, form)}" for name, one in taken.items())
         return f"{{{', '.join(parts)}}}"
     if isinstance(taken, (list, tuple)):
         return f"({''.join(f'{_spelled(one, fed, form)}, ' for one in taken).rstrip()})"
