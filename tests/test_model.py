@@ -334,6 +334,18 @@ def test_a_bad_model_is_one_sentence(run, tmp_path, make, said):
     assert "Traceback" not in done.errors
 
 
+@pytest.mark.parametrize("name", ["nothere.pt", "nothere.pt2", "nothere"])
+def test_a_file_that_does_not_exist_is_said_not_to(refused, tmp_path, name):
+    said = refused("compare", "--model", tmp_path / name, "-o", tmp_path / "r.jsonl")
+    assert said.endswith(f"{name} cannot be read: no such file")
+
+
+def test_a_folder_is_no_pickle(refused, tmp_path):
+    (tmp_path / "own.pt").mkdir()
+    said = refused("compare", "--model", tmp_path / "own.pt", "-o", tmp_path / "r.jsonl")
+    assert "own.pt is no model that can be measured: expected " in said
+
+
 def measured_as(run, file, *names):
     """The status of each backend."""
     result = file.with_suffix(".jsonl")

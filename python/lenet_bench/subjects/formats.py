@@ -47,8 +47,10 @@ def own_model(file: Path, *inputs: Mapping[str, Any] | str, until_s: float = inf
 
 
 def _kind_of(file: Path) -> Any:
-    if (file / "saved_model.pb").is_file():
-        return SavedModel
+    if file.is_dir():
+        return SavedModel if (file / "saved_model.pb").is_file() else None
+    if not file.is_file():
+        raise LenetBenchError(f"{file} cannot be read: no such file")
     suffix, first, inside, is_onnx = file.suffix.lower(), b"", list[str](), False
     with suppress(OSError), file.open("rb") as stream:
         first = stream.read(8)
