@@ -259,6 +259,14 @@ def test_a_wrong_shape_is_refused_by_name(tmp_path, given, said):
         read(product(tmp_path / "a.onnx"), **given)
 
 
+def test_an_input_of_a_size_of_0_is_refused(tmp_path):
+    node, ends = make("Concat", ["x", "past"], ["y"], axis=1), {"x": (FLOAT, [1, "n"]), "y": Y}
+    file = saved(tmp_path / "a.onnx", [node], {**ends, "past": (FLOAT, [1, 0])})
+    with pytest.raises(LenetBenchError, match="past has a size of 0, "):
+        read(file)
+    assert read(file, shapes={"past": (1, 3)})[0]["past"].shape == (1, 3)
+
+
 def compressed(file):
     """200 MB in 0.2."""
     header = {"descr": "<f4", "fortran_order": False, "shape": (6_250_000, 8)}

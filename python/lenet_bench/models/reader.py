@@ -297,7 +297,8 @@ def _given_sizes(inputs: list[Any], shapes: Sizes) -> dict[str, int]:
         name, given = value.name, shapes.get(value.name)
         if value.type.tensor_type.HasField("shape"):
             sides = _sides(value)
-            agreed(name, [side.dim_value for side in sides], given)
+            dims = [side.dim_value if side.HasField("dim_value") else -1 for side in sides]
+            agreed(name, dims, given)
             pairs = zip(sides, given or (), strict=False)
             sizes |= {side.dim_param: size for side, size in pairs if side.dim_param}
         elif given is None:
@@ -332,8 +333,12 @@ def _complete(outputs: Any, inferred: Any) -> None:
 
 
 def agreed(name: str, dims: list[int], given: Shape | None) -> Shape:
-    """The shape that was given, where the model's has it; else dynamic dimensions are 1."""
+    """The shape that was given, where the model's has it; else those without a size, -1, are 1."""
     if given is None:
+        if 0 in dims:
+            raise LenetBenchError(
+                f"{name} has a size of 0, and no number goes in; give others: --shape {name}=SIZES"
+            )
         return tuple(side if side > 0 else 1 for side in dims)
     fits = len(given) == len(dims) and all(
         a in (b, 0, -1) for a, b in zip(dims, given, strict=True)

@@ -52,9 +52,9 @@ class KerasFile(FrameworkModel):
 
         kinds, opened, tensors = {}, {}, inputs_of(model)
         for name, tensor in zip(names_of(tensors), tensors, strict=True):
-            sides = [side or 0 for side in tensor.shape]
+            sides = [-1 if side is None else side for side in tensor.shape]
             kinds[name] = np.dtype(tensor.dtype), agreed(name, sides, shapes.get(name))
-            if name not in shapes and 0 in sides[1:]:
+            if name not in shapes and -1 in sides[1:]:
                 opened[name] = spelled(sides)
         check_memory(4 * model.count_params(), 0)
         known = {

@@ -58,10 +58,12 @@ class SavedModel(FrameworkModel):
         for name, spec in specs.items():
             if spec.shape.rank is None and name not in shapes:
                 raise LenetBenchError(f"{name} has no shape; give one: --shape {name}=1x3x8x8")
-            sides = [side or 0 for side in spec.shape] if spec.shape.rank is not None else None
+            sides = None
+            if spec.shape.rank is not None:
+                sides = [-1 if side is None else side for side in spec.shape]
             shape = shapes[name] if sides is None else agreed(name, sides, shapes.get(name))
             kinds[name] = np.dtype(spec.dtype.as_numpy_dtype), shape
-            if sides and name not in shapes and 0 in sides[1:]:
+            if sides and name not in shapes and -1 in sides[1:]:
                 opened[name] = spelled(sides)
         parameters = sum(int(one.shape.num_elements()) for one in model.variables)
         check_memory(4 * parameters, 0)
