@@ -259,6 +259,17 @@ def test_a_wrong_shape_is_refused_by_name(tmp_path, given, said):
         read(product(tmp_path / "a.onnx"), **given)
 
 
+def test_numbers_that_an_input_does_not_hold_are_refused(tmp_path):
+    node, end = make("Cast", ["x"], ["y"], to=FLOAT), (onnx.TensorProto.INT8, [1, 6])
+    file = saved(tmp_path / "a.onnx", [node], {"x": end, "y": Y})
+    data = str(tmp_path / "real.npz")
+    np.savez(data, x=np.full((1, 6), 200))
+    for given, number in (({"ranges": {"x": (0.0, 300.0)}}, 300), ({"data": data}, 200)):
+        said = f"x is int8 in the model, which does not hold {number}$"
+        with pytest.raises(LenetBenchError, match=said):
+            read(file, **given)
+
+
 def test_an_input_of_a_size_of_0_is_refused(tmp_path):
     node, ends = make("Concat", ["x", "past"], ["y"], axis=1), {"x": (FLOAT, [1, "n"]), "y": Y}
     file = saved(tmp_path / "a.onnx", [node], {**ends, "past": (FLOAT, [1, 0])})

@@ -74,6 +74,8 @@ def with_inputs(
     for name in (*shapes, *ranges):
         if name not in kinds:
             raise LenetBenchError(f"it has no input {name}, but {', '.join(kinds)}")
+    for name, limits in ranges.items():
+        _check_held(name, np.array(limits), kinds[name][0])
     once = sum(prod(shape) * kind.itemsize for kind, shape in kinds.values())
     if once > _LARGEST_INPUTS:
         raise LenetBenchError(f"its inputs have {once / 1e6:.0f} MB, at most 67 are handed over")
@@ -421,7 +423,19 @@ def _bytes_of(file: zipfile.ZipFile, name: str) -> int:
 def _converted(name: str, array: Array, kind: "np.dtype[Any]") -> Array:
     if not np.can_cast(array.dtype, kind, "same_kind"):
         raise LenetBenchError(f"{name} is {array.dtype} in the file and {kind} in the model")
+    _check_held(name, array, kind)
     return np.ascontiguousarray(array, kind).reshape(array.shape)
+
+
+def _check_held(name: str, array: Array, kind: "np.dtype[Any]") -> None:
+    """Raise LenetBenchError where whole numbers of this type would be others."""
+    if kind.kind == "f":
+        return
+    with np.errstate(invalid="ignore"):
+        lost = array[array.astype(kind) != array]
+    if lost.size:
+        number = str(lost.flat[0]).removesuffix(".0")
+        raise LenetBenchError(f"{name} is {kind} in the model, which does not hold {number}")
 
 
 def check_memory(weights: int, largest: int) -> None:
