@@ -446,6 +446,14 @@ def test_a_size_that_was_made_1_is_named_where_an_engine_fails(run, tmp_path):
     assert done.answer["inputs"] == {"x": said}
 
 
+def test_an_engine_that_looks_beyond_a_table_is_given_other_numbers(run, tmp_path):
+    table = array(np.ones((1, 8), np.float32), "table")
+    node, ends = make("Gather", ["table", "ids"], ["y"]), {"ids": (INT64, [1, "n"]), "y": Y}
+    file = saved(tmp_path / "own.onnx", [node], ends, table)
+    reason = measured_as(run, file, "onnxruntime")["onnxruntime"]
+    assert reason.endswith("; for other whole numbers try --range ids=A:B")
+
+
 #: An engine that ends its process, one that hangs and one that is off, in place of ONNX Runtime's.
 BROKEN = """
 import os, sys, time

@@ -66,6 +66,7 @@ class OwnModel(Subject):
     sha256: str = ""
     outputs: tuple[str, ...] = ()
     made_1: Mapping[str, str] = field(default_factory=dict)  # shapes in which 1 took a ?'s place
+    whole: tuple[str, ...] = ()  # inputs of whole numbers
 
     lacks: ClassVar[tuple[str, ...]] = ("--batch", "why")
     is_by_user: ClassVar[bool] = True
@@ -155,12 +156,13 @@ class OwnModel(Subject):
         from ..results import Other
 
         inputs = known.inputs[0]
+        whole = tuple(name for name, array in inputs.items() if array.dtype.kind in "iu")
         forms = {
             printable(name)[:100]: f"{_form(array)}{_chosen(subject.made_1.get(name, ''))}"
             for name, array in inputs.items()
         }
         return Prepared(
-            subject,
+            replace(subject, whole=whole),
             subject.sha256,
             rotating=known,
             edges=known,
@@ -192,7 +194,13 @@ class OwnModel(Subject):
     def hint(self, name: str, sentence: str, printed: str) -> str:
         if not self.is_read_by(name):
             return ""
-        return _printed(sentence, printed) + self._without_sizes()
+        may_be_places = self.whole and "bounds" in sentence  # in a table
+        advice = self._other_numbers() if may_be_places else self._without_sizes()
+        return _printed(sentence, printed) + advice
+
+    def _other_numbers(self) -> str:
+        asked = " ".join(f"--range {name}=A:B" for name in self.whole[:3])
+        return printable(f"; for other whole numbers try {asked}")
 
     def _without_sizes(self) -> str:
         """Where the file has no size, and 1 was used."""
