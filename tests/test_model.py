@@ -454,6 +454,25 @@ def test_an_engine_that_looks_beyond_a_table_is_given_other_numbers(run, tmp_pat
     assert reason.endswith("; for other whole numbers try --range ids=A:B")
 
 
+def of_any_size(file):
+    """The places of what is not 0."""
+    nodes = [make("Relu", ["x"], ["positive"]), make("NonZero", ["positive"], ["y"])]
+    return saved(file, nodes, {"x": (FLOAT, [1, 20]), "y": (INT64, None)})
+
+
+def listed_twice(file):
+    model = onnx.load(product(file))
+    model.graph.output.append(model.graph.output[0])
+    onnx.save(model, file)
+    return file
+
+
+@pytest.mark.parametrize("make", [of_any_size, listed_twice])
+def test_memory_is_bound_to_each_output(run, tmp_path, make):
+    file, name = make(tmp_path / "own.onnx"), "onnxruntime:iobinding"
+    assert measured_as(run, file, name) == {name: "ok"}
+
+
 #: An engine that ends its process, one that hangs and one that is off, in place of ONNX Runtime's.
 BROKEN = """
 import os, sys, time

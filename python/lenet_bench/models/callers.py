@@ -71,18 +71,26 @@ def onnxruntime_iobinding(model: Model, threads: int, device: str) -> Call:
     }
     for name, value in given.items():
         binding.bind_ortvalue_input(name, value)
-    for name in model.outputs:
+    names = list(dict.fromkeys(model.outputs))  # a file may list one twice
+    for name in names:
         binding.bind_output(name, device)
     session.run_with_iobinding(binding)
-    outputs = binding.get_outputs()
-    for name, value in zip(model.outputs, outputs, strict=True):
-        binding.bind_ortvalue_output(name, value)
+    found = dict(zip(names, binding.get_outputs(), strict=True))
+    sizes = {end.name: end.shape for end in session.get_outputs()}
+    # Memory has one size: an output whose size the data may decide is bound by its name, each time.
+    free = [name for name, value in found.items() if value.shape() != sizes[name]]
+    for name in found.keys() - free:
+        binding.bind_ortvalue_output(name, found[name])
 
     def call(inputs: Inputs) -> list[Array]:
         for name, array in inputs.items():
             given[name].update_inplace(array)
+        for name in free:
+            binding.bind_output(name, device)
         session.run_with_iobinding(binding)
-        return [np.array(value.numpy()) for value in outputs]
+        if free:
+            found.update(zip(names, binding.get_outputs(), strict=True))
+        return [np.array(found[name].numpy()) for name in model.outputs]
 
     return call
 
