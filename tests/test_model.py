@@ -473,6 +473,15 @@ def test_memory_is_bound_to_each_output(run, tmp_path, make):
     assert measured_as(run, file, name) == {name: "ok"}
 
 
+def test_the_page_has_the_lines_of_a_file_with_open_sizes(tmp_path):
+    pytest.importorskip("jinja2")
+    from lenet_bench.show.page import write_report
+
+    file = one_layer("Relu", ["x"], [1, "n", "m"])(tmp_path / "own.onnx")
+    write_report({"run.jsonl": one_round(file, "onnxruntime")}, tmp_path / "page.html")
+    assert "InferenceSession" in (tmp_path / "page.html").read_text()
+
+
 #: An engine that ends its process, one that hangs and one that is off, in place of ONNX Runtime's.
 BROKEN = """
 import os, sys, time

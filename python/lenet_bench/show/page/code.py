@@ -75,7 +75,7 @@ def programs(run: Run) -> list[Implementation]:
     placed = run.result.rules.placed
     forms = {}
     for name, form in placed.inputs.items():
-        kind, _, shape = form.partition(" ")
+        kind, shape, *_ = form.split(" ")  # and what the file has in place of sizes
         sides = shape.split("x") if shape != "scalar" else []
         forms[name] = kind, tuple(map(int, sides))
     file = re.sub(r" \([0-9a-f]{8}\)$", "", placed.network)
