@@ -2,20 +2,28 @@
 
 import ast
 import json
+import re
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from lenet_bench.errors import LenetBenchError, Unavailable
 from lenet_bench.measure.comparison import compare
-from lenet_bench.measure.options import CompareOptions
+from lenet_bench.measure.options import CompareOptions, Entry
+from lenet_bench.measure.start import Start
 from lenet_bench.models.callers import CALLERS, GIVEN
 from lenet_bench.models.programs import program
 from lenet_bench.results import read_result
 from lenet_bench.show.comparison import render
+from lenet_bench.subjects import framework_model
+from lenet_bench.subjects.arbiter import distance
 from lenet_bench.subjects.formats import own_model
 from lenet_bench.weights import Weights
+from onnx_models import FLOAT, array, make, saved
 from processes import python
+from test_model_types import known_of
 
 pytest.importorskip("keras")
 pytest.importorskip("tensorflow")
@@ -46,6 +54,14 @@ scores, boxes = layers.Dense(3)(both), layers.Dense(2)(both)
 keras.Model({"b": a, "a": b}, {"scores": scores, "box2": boxes}).save(f"{folder}/named.keras")
 
 import tensorflow as tf
+
+kernel = tf.random.stateless_normal((3, 3, 2, 6), seed=(0, 0))
+scaled = tf.function(
+    lambda x, scale: (seen := tf.nn.conv2d(x, kernel, 1, "SAME"), seen * scale),
+    input_signature=[tf.TensorSpec((None, None, 6, 2), name="x"), tf.TensorSpec((), name="scale")],
+)
+converter = tf.lite.TFLiteConverter.from_concrete_functions([scaled.get_concrete_function()])
+open(f"{folder}/open.tflite", "wb").write(converter.convert())
 
 module = tf.Module()
 call = tf.function(lambda x: {"y": x + 1}, input_signature=[tf.TensorSpec((1, 4), name="x")])
@@ -81,6 +97,14 @@ SESSION = "tensorflow:session"
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("own")
     python(MAKE, made)
+    kernel = array(np.random.default_rng(0).standard_normal((6, 2, 3, 3), np.float32), "kernel")
+    nodes = [
+        make("MaxPool", ["x"], ["largest"], kernel_shape=[1, 2], strides=[1, 2]),
+        make("Conv", ["largest", "kernel"], ["seen"], pads=[1, 1, 1, 1]),
+        make("Mul", ["seen", "scale"], ["y"]),
+    ]
+    ends = {"x": (FLOAT, ["n", 2, "h", 6]), "scale": (FLOAT, []), "seen": (FLOAT, None)}
+    saved(made / "open.onnx", nodes, {**ends, "y": (FLOAT, None)}, kernel, opset=8)
     return made
 
 
@@ -262,8 +286,6 @@ def test_what_is_no_model_is_refused_in_a_sentence(run, folder, tmp_path, name, 
 
 
 def test_a_converter_that_does_not_end_costs_its_rows_only(folder, monkeypatch):
-    from lenet_bench.subjects import framework_model
-
     monkeypatch.setattr(framework_model, "_CONVERT_S", 0.0)
     shapes = {"input_layer": (3, 12, 12, 1)}  # which no other test converts
     subject = own_model(folder / "small.keras", shapes)
@@ -328,6 +350,55 @@ def test_the_lines_to_copy_run(folder, tmp_path, monkeypatch, name, file):
     if package:
         pytest.importorskip(package)
     run_lines(own_model(folder / file).program(name, 1), tmp_path)
+
+
+#: After the lines that make the inputs, and after the last.
+FILLED = """
+for name, array in np.load("given.npz").items():
+    assert x[name].shape == array.shape
+    x[name][...] = array
+"""
+ANSWERED = """
+from collections.abc import Mapping
+
+def arrays(one):
+    if isinstance(one, Mapping):
+        one = [*one.values()]
+    if hasattr(one, "dtype"):
+        return [np.asarray(one.numpy() if hasattr(one, "numpy") else one)]
+    return [array for each in one for array in arrays(each)]
+
+np.savez("answers.npz", *arrays(y))
+"""
+KNOWN: dict[str, Any] = {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "suffix"), [(name, suffix) for suffix in GIVEN for name in CALLERS[suffix]]
+)
+def test_the_lines_give_open_sizes_what_is_timed(folder, tmp_path, name, suffix):
+    """Of a file that engines read as it is; TFLite Micro takes no other sizes than the file's."""
+    if package := PACKAGES.get(name) or PACKAGES.get(name.partition(":")[0]):
+        pytest.importorskip(package)
+    shape = (2, 2, 7, 6) if suffix == ".onnx" else (2, 7, 6, 2)
+    shapes = {} if name == "tflite-micro" else {"x": shape}
+    own = own_model(folder / f"open{suffix}", shapes)
+    if repr(own) not in KNOWN:  # all of a file's backends, so that voices are heard once
+        names = tuple(filter(own.is_read_by, PROGRAMS))
+        KNOWN[repr(own)] = known_of(CompareOptions(names, subject=own, seed=0))
+    same, known = KNOWN[repr(own)]
+    inputs = known.rotating.inputs[:1]
+    with closing(Start(Entry.of_backend(name, 1), same, known.subject)) as start:
+        start.build(inputs)
+        (timed,) = start.answers(inputs)
+    np.savez(tmp_path / "given.npz", **inputs[0])
+    lines = re.sub("^x = .*$", lambda x: x[0] + FILLED, own.program(name, 1), flags=re.MULTILINE)
+    python(lines + ANSWERED, cwd=tmp_path)
+    found = [*np.load(tmp_path / "answers.npz").values()]
+    assert len(found) == len(timed)
+    for output in timed:  # named outputs may have another order
+        assert min(distance([one], [output]) for one in found) < 1e-3
 
 
 @pytest.mark.slow
@@ -487,6 +558,8 @@ def test_the_lines_turn_jaxs_dispatch_off_before_the_model_is_made(name, kind):
         ("keras:function", "keras", '"TF_NUM_INTRAOP_THREADS": "2", '),
         ("tensorflow", "tensorflow", '"TF_NUM_INTRAOP_THREADS": "2", '),
         ("jax", "jax model.py", '"NPROC": "2"'),
+        ("iree", ".onnx", '"--task_topology_group_count=2"'),
+        ("iree", ".onnx", 'driver="local-task"'),
     ],
 )
 def test_the_lines_set_the_threads_that_are_timed(name, kind, line):
@@ -511,6 +584,23 @@ def test_a_name_with_a_quote_is_one_in_the_lines(name, kind, suffix):
     text = program(name, kind, "own", {odd: form, "other": form}, 1, suffix, about)
     tree = ast.walk(ast.parse(text or ""))
     assert any(odd in str(one.value) for one in tree if isinstance(one, ast.Constant))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("iree", '"--iree-[^"]+"'),
+        ("tvm", '"(?:mcpu|fast-[a-z-]+)":'),
+        ("openvino", '"[A-Z_]+":'),
+        ("litert:compiled", "CpuOptions.num_threads="),
+    ],
+)
+def test_the_lines_have_the_options_that_are_timed(name, options):
+    file = f"{name.partition(':')[0]}.py"
+    source = Path(framework_model.__file__).parents[1] / "backends" / file
+    text = program(name, ".onnx", "own", {"x": ("float32", (1, 3))}, 1) or ""
+    assert set() < {*re.findall(options, source.read_text())} <= {*re.findall(options, text)}
+    assert "f64" not in text
 
 
 def test_the_command_prints_the_lines(run, folder):

@@ -378,9 +378,9 @@ def test_an_onnx_file_is_known_by_its_content(run, tmp_path, name):
     assert measured_as(run, file, "onnxruntime") == {"onnxruntime": "ok"}
 
 
-@pytest.mark.parametrize("engine", ["tvm", "iree"])
+@pytest.mark.parametrize("engine", ["tvm", "iree", "opencv", "mnn:module"])
 def test_the_lines_of_an_engine_that_goes_by_names_copy_the_file(run, tmp_path, engine):
-    pytest.importorskip(engine)
+    pytest.importorskip({"opencv": "cv2", "mnn:module": "MNN"}.get(engine, engine))
     run("export", "onnx", "-o", tmp_path / "own.onnx")
     file = (tmp_path / "own.onnx").rename(tmp_path / "own.json")
     lines = run("compare", "--model", file, "--code", engine).output

@@ -328,7 +328,8 @@ def litert_compiled(model: Model, threads: int) -> Call:
     details = compiled.get_input_tensor_details(signature["key"])
     tensors = {details[name]["name"]: name for name in signature["inputs"]}
     for name, array in model.inputs.items():
-        compiled.resize_input_tensor_by_name(signature["key"], tensors[name], array.shape)
+        if array.shape:  # a scalar has none to set
+            compiled.resize_input_tensor_by_name(signature["key"], tensors[name], array.shape)
     details = compiled.get_output_tensor_details(signature["key"])
     ends = {details[name]["name"]: details[name] for name in signature["outputs"]}
     given, found = compiled.create_input_buffers(0), compiled.create_output_buffers(0)

@@ -17,7 +17,7 @@ Forms = Mapping[str, tuple[str, tuple[int, ...]]]  # type and shape of each inpu
 #: How each kind of file names an input in its own form for another engine.
 _NAMED = dict.fromkeys((("keras", ".tflite"), ("tensorflow", ".tflite")), "serving_default_{}:0")
 #: Engines that take a file for what its name says.
-_BY_SUFFIX = {".tflite": ("openvino",), ".onnx": ("tvm", "iree")}
+_BY_SUFFIX = {".tflite": ("openvino",), ".onnx": ("tvm", "iree", "opencv", "mnn:module")}
 _LOADED = {
     "keras": "keras.models.load_model(FILE)",
     "torch program": "torch.export.load(FILE).module()",
@@ -86,6 +86,8 @@ def program(
         parts += [_filled(converting, kind, file, forms, given, threads, known)]
         file = f"model{suffix}"
     named = _NAMED.get((framework, suffix), "{}")
+    if single and (reader, suffix) == ("keras-torch", ".xml"):
+        named = "input"  # PyTorch's tensors have no names
     fed = {named.format(one): value for one, value in given.items()}
     return "\n\n".join([*parts, _filled(lines, kind, file, forms, fed, threads, known)]) + "\n"
 
@@ -133,6 +135,10 @@ def _filled(
         for name, (of, shape) in forms.items()
     }
     shapes = ", ".join(each.values())
+    facts = [
+        ",".join([*map(str, shape), re.sub(r"(\w)\D+(\d)", r"\1\2", of)])  # 2,8,f32
+        for of, shape in forms.values()
+    ]
     if kind.startswith("keras") and len(each) > 1:
         shapes = f"{{{', '.join(f'{name!r}: {spec}' for name, spec in each.items())}}}"
     name = file.partition(".py:")[2] or "get_model"
@@ -143,6 +149,8 @@ def _filled(
         lines = re.sub(r", (\*\*|\w+=)?NAMED", "", lines)
     if by_place == "()":
         lines = lines.replace("*PLACED, ", "").replace("PLACED, example_kwarg", "example_kwarg")
+    if "float64" not in {of for of, _ in forms.values()}:
+        lines = re.sub(r".*# for float64\n", "", lines)
     words = {
         "PLACED": by_place,
         "NAMED": by_name,
@@ -151,10 +159,12 @@ def _filled(
         "FILE": repr(file),
         "SIGNATURE": _quoted(known.get("signature", "serving_default")),
         "THREADS": str(threads),
+        "DRIVER": _quoted("local-sync" if threads == 1 else "local-task"),
         "FEED": f"{{{feed}}}",
         "LIST": f"[{', '.join(fed.values())}]",
         "SHAPES": f"[{shapes}]",
-        "SIZES": repr({name: shape for name, (_, shape) in forms.items()}),
+        "FACTS": repr(facts),
+        "SIZES": repr({name: shape for name, (_, shape) in zip(fed, forms.values(), strict=True)}),
     }
     return re.sub(rf"\b({'|'.join(words)})\b", lambda word: words[word[0]], lines)
 
