@@ -337,6 +337,12 @@ def test_every_row_has_a_program(folder):
     }  # whose lines are those of others
 
 
+def needs(name):
+    """Skip where what this backend calls is not installed."""
+    if package := PACKAGES.get(name) or PACKAGES.get(name.partition(":")[0]):
+        pytest.importorskip(package)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "file"),
@@ -346,9 +352,7 @@ def test_every_row_has_a_program(folder):
 def test_the_lines_to_copy_run(folder, tmp_path, monkeypatch, name, file):
     """Whatever Keras has below it where they are run."""
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    package = PACKAGES.get(name) or PACKAGES.get(name.partition(":")[0])
-    if package:
-        pytest.importorskip(package)
+    needs(name)
     run_lines(own_model(folder / file).program(name, 1), tmp_path)
 
 
@@ -379,8 +383,7 @@ KNOWN: dict[str, Any] = {}
 )
 def test_the_lines_give_open_sizes_what_is_timed(folder, tmp_path, name, suffix):
     """Of a file that engines read as it is; TFLite Micro takes no other sizes than the file's."""
-    if package := PACKAGES.get(name) or PACKAGES.get(name.partition(":")[0]):
-        pytest.importorskip(package)
+    needs(name)
     shape = (2, 2, 7, 6) if suffix == ".onnx" else (2, 7, 6, 2)
     shapes = {} if name == "tflite-micro" else {"x": shape}
     own = own_model(folder / f"open{suffix}", shapes)
