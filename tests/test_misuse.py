@@ -58,7 +58,6 @@ MISUSE = {
     "compare {saved}": "is a file and no backend; `compare --model` takes a model's file",
     "why my.tflite": "--model my.tflite",
     "cost 'a b.onnx'": "--model 'a b.onnx'",
-    "why --model my.onnx onnxruntime": "not for my.onnx; to time it on each engine: ",
     "why onednn@gpu": "onednn runs on the CPU only; ",
     "why onednn --device gpu": "onednn runs on the CPU only; ",
     "why cudnn --device cpu": "cudnn runs on the GPU, but the requested device is the CPU",

@@ -194,6 +194,12 @@ def test_a_model_of_ones_own_cannot_be_shared(refused, measured, folder):  # noq
     assert "a model of your own, state.onnx" in said
 
 
+def test_why_of_a_file_says_what_times_it(run, tmp_path):
+    done = run("why", "--model", product(tmp_path / "my.onnx"), "onnxruntime")
+    assert done.code == 2
+    assert "to time it on each engine: lenet-bench compare" in " ".join(done.errors.split())
+
+
 def test_a_run_with_other_inputs_is_not_continued(run, refused, folder):
     file, result = product(folder / "rows.onnx"), folder / "rows.jsonl"
     run("compare", "--model", file, "onnxruntime", "--rounds", "1", "-o", result)
