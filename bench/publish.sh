@@ -12,7 +12,7 @@
 #   settings     what is tried for each backend (40)
 #   verify       every backend on MNIST's test images (10)
 #   training     an epoch in six frameworks (5)
-#   self-test    how well `compare` does, and how soon by --until decided (40)
+#   self-test    how well `compare` does, and how soon by --until decided (50)
 #   production   several callers, a quota, and what idle threads can be told (70)
 #   models       each model.py in results/models, with transformers installed (25)
 #   opened       one call of Keras' predict and one of oneDNN as spans in time, with VizTracer installed (1)

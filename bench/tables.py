@@ -270,7 +270,7 @@ def ofprocesses(path: Path) -> Iterator[str]:
 def whichloops(path: Path) -> Iterator[str]:
     """What is said of drawn pairs of identical backends by one known loop, and by both."""
     found = json.loads(path.read_text())
-    yield f"Identical backends, {found['rounds']} starts each, drawn from that run:"
+    yield f"Identical backends, {found['rounds']} starts each, drawn from one run:"
     yield ""
     rows = (
         (

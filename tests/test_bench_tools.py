@@ -61,8 +61,7 @@ def functions(path):
     return {one.name for one in body if isinstance(one, ast.FunctionDef)}
 
 
-#: Became a variant; and did not act.
-NOT_SHOWN = {"eager_contiguous", "asynchronous"}
+BECAME_A_VARIANT = {"eager_contiguous"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "results/settings").iterdir()), ids=str)
@@ -70,7 +69,7 @@ def test_each_measured_setting_has_its_sentence(path):
     backend = path.name.removesuffix(".jsonl.gz")
     result = read_result(path)
     measured = {row.name.partition("/")[2] for row in result.backends} - {""}
-    assert measured - NOT_SHOWN <= set(alternatives(backend))
+    assert measured - BECAME_A_VARIANT <= set(alternatives(backend))
     assert tried_beside(result)[2]
 
 
