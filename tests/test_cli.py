@@ -53,7 +53,7 @@ def test_too_many_threads_are_answered_with_the_cores(run):
 def test_a_dash_is_answered_with_the_name_of_the_standard_stream(run, result_file):
     for words, instead in {
         "report -": "; give /dev/stdin",
-        "compare -o -": "; give /dev/stdout",
+        "compare -o -": "",
         "share m.jsonl -o ''": "",
         "machines -": "; give /dev/stdin",
         "diff - m.jsonl": "; give /dev/stdin",
@@ -281,6 +281,7 @@ def closed_folder(tmp_path):
         ("verify -b numpy --data {}", "/closed: Permission denied; expected a folder"),
         ("verify -b numpy --data {}/x", "/x: Permission denied; expected a folder"),
         ("machines {} {}/x", "/closed: cannot be read: Permission denied"),
+        ("machines {}/..", "/closed: cannot be read: Permission denied"),
     ],
 )
 def test_a_closed_folder_is_no_bug(closed_folder, words, said):

@@ -1,6 +1,7 @@
 """`compare --model`: a model file of the user's own in LeNet's place."""
 
 import json
+import os
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -363,6 +364,11 @@ def test_a_bad_model_is_one_sentence(run, tmp_path, make, said):
 def test_a_file_that_does_not_exist_is_said_not_to(refused, tmp_path, name):
     said = refused("compare", "--model", tmp_path / name, "-o", tmp_path / "r.jsonl")
     assert said.endswith(f"{name} cannot be read: no such file")
+
+
+def test_a_device_is_said_to_be_no_plain_file(refused, tmp_path):
+    said = refused("compare", "--model", os.devnull, "-o", tmp_path / "r.jsonl")
+    assert said.endswith(f"{os.devnull} cannot be read: not a plain file")
 
 
 def test_a_folder_is_no_pickle(refused, tmp_path):

@@ -28,8 +28,7 @@ class _Name(click.Path):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Refuse no name, and the sign for a standard stream, which would be a file's name."""
         if value in ("", "-"):
-            stream = "/dev/stdout" if "--output" in param.opts else "/dev/stdin"
-            instead = f"; give {stream}" if self.file_okay else ""
+            instead = "; give /dev/stdin" if isinstance(param, click.Argument) else ""
             self.fail(f"{value!r} is no name{instead}", param, ctx)
         return super().convert(value, param, ctx)
 

@@ -55,7 +55,8 @@ def program(
     given = {one: "x" if single else f"x[{_quoted(one)}]" for one in forms}
     parts = ["import numpy as np"]
     framework, _, made = kind.partition(" ")
-    own, reader = find(name)[0].variables_for(threads), framework
+    row, reader = find(name)[0], framework
+    own = row.variables_for(threads)
     if suffix and framework == "keras":
         own["KERAS_BACKEND"] = below = known.get("below", "tensorflow")
         reader = f"keras-{below}"
@@ -66,6 +67,7 @@ def program(
         first = "import torch\n\n"
         head, _, rest = lines.rpartition(first)
         lines = f"{head}{first}torch.set_num_threads(THREADS)\n{rest}"
+    threads = row.threads_for(threads)
     if made == "model.py":
         path, _, function = file.partition(".py:")
         path, function = path.removesuffix(".py"), function or "get_model"
@@ -85,6 +87,8 @@ def program(
         converting = _of(f"{reader} to {suffix}")[1]
         parts += [_filled(converting, kind, file, forms, given, threads, known)]
         file = f"model{suffix}"
+    if (framework, suffix) == ("keras", ".onnx"):  # which has them by name
+        forms, given = dict(sorted(forms.items())), dict(sorted(given.items()))
     named = _NAMED.get((framework, suffix), "{}")
     if single and (reader, suffix) == ("keras-torch", ".xml"):
         named = "input"  # PyTorch's tensors have no names
@@ -149,8 +153,6 @@ def _filled(
         lines = re.sub(r", (\*\*|\w+=)?NAMED", "", lines)
     if by_place == "()":
         lines = lines.replace("*PLACED, ", "").replace("PLACED, example_kwarg", "example_kwarg")
-    if "float64" not in {of for of, _ in forms.values()}:
-        lines = re.sub(r".*# for float64\n", "", lines)
     words = {
         "PLACED": by_place,
         "NAMED": by_name,

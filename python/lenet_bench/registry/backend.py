@@ -166,6 +166,10 @@ class Backend:
             if threads or ("THREADS" not in name and "{threads}" not in value)
         }
 
+    def threads_for(self, asked: int) -> int:
+        """As many as were asked for, or what its API takes by itself."""
+        return asked or (usable_cores() if self.own_threads is None else self.own_threads)
+
 
 def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):

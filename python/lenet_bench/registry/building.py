@@ -23,7 +23,7 @@ from ..network import LENET
 from ..silence import silence
 from ..weights import Weights
 from . import environments, gpu, native
-from .backend import Backend, Device, Network, usable_cores
+from .backend import Backend, Device, Network
 from .cuda import BUILD, built_majors, load_for_cupy, load_for_tinygrad
 from .devices import ProvenOnGpu
 from .rows import find
@@ -155,8 +155,7 @@ def build(
 
     `adapted` builds another network than LeNet.
     """
-    if not threads:
-        threads = usable_cores() if row.own_threads is None else row.own_threads
+    threads = row.threads_for(threads)
     fails = "cannot be imported"
     on_gpu = row.framework and row.device == "gpu"
     expected = (Exception, SystemExit) if row.framework else (ImportError,)

@@ -50,7 +50,8 @@ def _kind_of(file: Path) -> Any:
     if file.is_dir():
         return SavedModel if (file / "saved_model.pb").is_file() else None
     if not file.is_file():
-        raise LenetBenchError(f"{file} cannot be read: no such file")
+        reason = "not a plain file" if file.exists() else "no such file"
+        raise LenetBenchError(f"{file} cannot be read: {reason}")
     suffix, first, inside, is_onnx = file.suffix.lower(), b"", list[str](), False
     with suppress(OSError), file.open("rb") as stream:
         first = stream.read(8)
