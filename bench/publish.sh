@@ -7,7 +7,7 @@
 #   installed    a few APIs as installed, and with each remedy (20)
 #   conditions   back to back, two threads, a call every 20 ms, cold caches, in turns (35)
 #   networks     every network, with the machine's limit (80)
-#   control      LeNet by each builder beside LeNet by hand (10)
+#   control      LeNet by each builder beside LeNet by hand (25)
 #   cpu          every backend, with throughput by batch (70)
 #   settings     what is tried for each backend (40)
 #   verify       every backend on MNIST's test images (10)

@@ -276,16 +276,16 @@ def closed_folder(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("compare numpy -o {}/x.jsonl", "/x.jsonl: cannot be written: Permission denied"),
-        ("train -o {}/x.safetensors --data {}", "Permission denied"),
-        ("verify -b numpy --data {}", "/closed: Permission denied; expected a folder"),
-        ("verify -b numpy --data {}/x", "/x: Permission denied; expected a folder"),
-        ("machines {} {}/x", "/closed: cannot be read: Permission denied"),
-        ("machines {}/..", "/closed: cannot be read: Permission denied"),
+        ("compare numpy -o {0}/x.jsonl", "/x.jsonl: cannot be written: Permission denied"),
+        ("train -o {0}/x.safetensors --data {0}", "Permission denied"),
+        ("verify -b numpy --data {0}", "/closed: Permission denied; expected a folder"),
+        ("verify -b numpy --data {0}/x", "/x: Permission denied; expected a folder"),
+        ("machines {0} {0}/x", "/closed: cannot be read: Permission denied"),
+        ("machines {0.parent}", "/closed: cannot be read: Permission denied"),
     ],
 )
 def test_a_closed_folder_is_no_bug(closed_folder, words, said):
-    command = [*COMMAND, *words.replace("{}", str(closed_folder)).split()]
+    command = [*COMMAND, *words.format(closed_folder).split()]
     done = ran(*command, code=1, env=environment(), preexec_fn=as_no_root)
     assert said in done.stderr
     assert "this is a bug" not in done.stderr

@@ -55,7 +55,7 @@ class SavedModel(FrameworkModel):
     def read(self, model: Any, shapes: Sizes) -> Read:
         _, specs = model.structured_input_signature
         kinds, opened = {}, {}
-        for name, spec in sorted(specs.items()):  # as the graph has them; the signature has no order
+        for name, spec in sorted(specs.items()):  # as in the graph; the signature has no order
             if spec.shape.rank is None and name not in shapes:
                 raise LenetBenchError(f"{name} has no shape; give one: --shape {name}=1x3x8x8")
             sides = None
