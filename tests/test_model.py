@@ -408,7 +408,7 @@ def test_a_tflite_file_is_known_by_its_content(run, tmp_path, name):
     assert measured_as(run, file, *able) == dict.fromkeys(able, "ok")
     done = run("compare", "--model", file, "--code", "openvino")
     assert f'shutil.copy({str(file)!r}, "model.tflite")' in done.output
-    assert "compile_model('model.tflite'" in done.output
+    assert "read_model('model.tflite')" in done.output
 
 
 def test_what_only_begins_as_a_model_is_refused(refused, tmp_path):
