@@ -65,8 +65,9 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
         if os.access(path, os.R_OK) and path.is_dir():  # a fleet's has a folder for each host
             found = (p for pattern in ("*", "*/*") for p in sorted(path.glob(pattern)))
             yield from (p for p in found if p.name.endswith((".jsonl", ".jsonl.gz")))
-            # A closed one is refused with its reason.
-            yield from (p for p in path.iterdir() if p.is_dir() and not os.access(p, os.R_OK))
+            # A closed one is refused with its reason. Of a name, Path.is_dir may raise.
+            folders = filter(os.path.isdir, sorted(path.iterdir()))
+            yield from (p for p in folders if not os.access(p, os.R_OK))
         else:
             yield path
 
