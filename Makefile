@@ -37,7 +37,7 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt $(shell find csrc pytho
 FRAMEWORK_TESTS := tests/test_frameworks.py tests/test_environments.py tests/test_export.py \
   tests/test_training_frameworks.py tests/test_training_failures.py tests/test_why_frameworks.py \
   tests/test_networks.py tests/test_triton.py tests/test_model_types.py tests/test_framework_models.py \
-  tests/test_python_model.py
+  tests/test_python_model.py tests/test_tflite_model.py
 
 # With CUDA 12 what its headers, libraries and compiler may change: that the backends answer rightly,
 # load, refuse and plan. The rest is tested with 13 alone.
