@@ -558,6 +558,13 @@ def test_the_lines_import_a_file_whose_name_is_no_identifier(tmp_path, name):
     run_lines(own_model(tmp_path / f"{name}.py").program("jax", 1), tmp_path)
 
 
+@pytest.mark.parametrize("function", ["FILE", "to_FILE", "NAME"])
+def test_the_lines_call_a_function_of_any_name(function):
+    text = program("torch", "torch model.py", f"own.py:{function}", {"x": ("float32", (1, 3))}, 1)
+    assert f"from own import {function}\n" in (text or "")
+    assert f" {function}().eval()" in (text or "")
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("jax", "jax model.py"), ("jax:aot", "jax model.py"), ("keras-jax:jit", "keras")],

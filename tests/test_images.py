@@ -1,6 +1,7 @@
 """read_image: what goes in, what comes out, and what is refused in one sentence."""
 
 import struct
+import sys
 import zlib
 from contextlib import suppress
 
@@ -226,3 +227,9 @@ def test_a_photo_of_paper_shows_no_ink():
     light = np.linspace(230, 120, 500)
     paper = light + np.random.default_rng(5).normal(0, 3, (400, 500))
     assert "no pen strokes" in refusal(saved(paper.astype(np.uint8), "JPEG", quality=80))
+
+
+def test_without_pillow_no_picture_is_called_damaged(monkeypatch):
+    picture = saved(np.zeros((40, 40), np.uint8))
+    monkeypatch.setitem(sys.modules, "PIL.PngImagePlugin", None)
+    assert "needs Pillow: " in refusal(picture)

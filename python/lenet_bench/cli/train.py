@@ -31,7 +31,7 @@ _recipe_options = option_group(
     _choice("batch", Whole(1), "Images per step."),
     _choice("rate", Real(0, 1e9, min_open=True), "Highest learning rate of the cycle."),
     _choice("momentum", Real(0, 1, max_open=True), "Nesterov momentum."),
-    _choice("weight_decay", Real(0, 1e9), "L2 penalty on the weights."),
+    _choice("weight_decay", Real(0, 1), "L2 penalty on the weights."),
     _choice("seed", Whole(0), "The same seed and number of threads give the same weights."),
     _choice("validation", Whole(1), "Training images held out to choose the epoch."),
     _choice("images", Whole(1), "Use only N training images, those held out included. [all]"),

@@ -160,6 +160,8 @@ def _decoded(kind: str, content: bytes) -> Plane:
         raise ImageError("needs more memory than a picture may take") from None
     except SyntaxError:  # Pillow's, of a file that its plugin does not know
         raise ImageError(f"starts like a {kind.upper()} file but cannot be decoded") from None
+    except ImportError as error:
+        raise ImageError(f"needs Pillow: {error}") from None
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
         raise ImageError(f"damaged or cut short: {error or type(error).__name__}") from None
 

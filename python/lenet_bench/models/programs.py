@@ -19,10 +19,10 @@ _NAMED = dict.fromkeys((("keras", ".tflite"), ("tensorflow", ".tflite")), "servi
 #: Engines that take a file for what its name says.
 _BY_SUFFIX = {".tflite": ("openvino",), ".onnx": ("tvm", "iree", "opencv", "mnn:module")}
 _LOADED = {
-    "keras": "keras.models.load_model(FILE)",
-    "torch program": "torch.export.load(FILE).module()",
-    "torch package": "torch._inductor.aoti_load_package(FILE)",
-    "torch model.py": "NAME().eval()",
+    "keras": "keras.models.load_model({file!r})",
+    "torch program": "torch.export.load({file!r}).module()",
+    "torch package": "torch._inductor.aoti_load_package({file!r})",
+    "torch model.py": "{name}().eval()",
 }
 #: What a converter is told of the inputs.
 _SHAPES = {
@@ -156,7 +156,7 @@ def _filled(
     words = {
         "PLACED": by_place,
         "NAMED": by_name,
-        "LOAD": _LOADED.get(kind, "NAME()").replace("NAME", name).replace("FILE", repr(file)),
+        "LOAD": _LOADED.get(kind, "{name}()").format(name=name, file=file),
         "TENSORS": f"({', '.join(f'torch.from_numpy({value})' for value in fed.values())},)",
         "FILE": repr(file),
         "SIGNATURE": _quoted(known.get("signature", "serving_default")),

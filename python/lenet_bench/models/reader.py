@@ -428,11 +428,10 @@ def _converted(name: str, array: Array, kind: "np.dtype[Any]") -> Array:
 
 
 def _check_held(name: str, array: Array, kind: "np.dtype[Any]") -> None:
-    """Raise LenetBenchError where whole numbers of this type would be others."""
-    if kind.kind == "f":
-        return
-    with np.errstate(invalid="ignore"):
-        lost = array[array.astype(kind) != array]
+    """Raise LenetBenchError where numbers of this type would be others, beyond their rounding."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        held = array.astype(kind)
+    lost = array[np.isinf(held) > np.isinf(array) if kind.kind == "f" else held != array]
     if lost.size:
         number = str(lost.flat[0]).removesuffix(".0")
         raise LenetBenchError(f"{name} is {kind} in the model, which does not hold {number}")
