@@ -65,11 +65,11 @@ demo: $(DEMO)/installed  ## set up, classify the sample images, compare five bac
 	@echo '  make test                                   the tests'
 
 frameworks: $(DEMO)/frameworks  ## add every framework that lives in one environment (gigabytes)
-	$(DEMO)/bin/lenet-bench backends
+	$(DEMO)/bin/lenet-bench doctor
 
 all-frameworks: $(DEMO)/frameworks  ## and those that need an environment of their own
 	-$(DEMO)/bin/lenet-bench env create --all
-	$(DEMO)/bin/lenet-bench backends
+	$(DEMO)/bin/lenet-bench doctor
 
 # Tests that take long are marked `slow` and run by test-all only. Their files begin first
 # (conftest.py); the reordering would put those of few tests last, with one worker alone in the end.

@@ -49,17 +49,34 @@ def test_the_way_to_a_gpu_ends_at_the_first_broken_link(found):
     assert last["name"] == "module" or last["reason"]
 
 
-def test_backends_says_why_one_cannot_run(run):
-    done = run("backends", "fused", "numpy", "--json", LENET_BENCH_ISA="vax")
-    entries = json.loads(done.output)
-    assert [entry["name"] for entry in entries] == ["fused", "fused:int16", "numpy"]
-    assert all(entry.keys() >= KEYS for entry in entries)
-    assert not entries[0]["available"]
-    assert "vax" in entries[0]["reason"]
+def test_doctor_says_why_one_cannot_run(run):
+    entries = asked(run, "fused", "numpy", LENET_BENCH_ISA="vax")
+    assert [*entries][:3] == ["fused", "fused:int16", "numpy"]
+    assert not entries["fused"]["available"]
+    assert "vax" in entries["fused"]["reason"]
+
+
+def test_backends_lists_as_installed_what_runs(run, found):
+    entries = json.loads(run("backends", "--json").output)
+    installed = {entry["name"]: entry["installed"] for entry in entries}
+    assert installed == {name: found[name]["available"] for name in installed}
+    assert [*installed] == names()
+    assert all(entry["installed"] == (entry["reason"] is None) for entry in entries)
+
+
+def before_the_path(folder):
+    return os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+
+
+def test_backends_loads_none(run, tmp_path):
+    (tmp_path / "onnxruntime.py").write_text("raise SystemExit(3)")
+    done = run("backends", "onnxruntime", PYTHONPATH=before_the_path(tmp_path))
+    assert "✓ onnxruntime (cpu): " in done.output
+    assert "to check what runs: lenet-bench doctor" in done.output
 
 
 def test_each_family_is_listed_once():
-    """`backends` shows a row when it is known, so the registry's order is the list's."""
+    """A row is shown when it is known, so the registry's order is the list's."""
     assert [family for family, _ in groupby(row.family for row in BACKENDS)] == [*FAMILIES]
 
 
@@ -75,14 +92,12 @@ raise ImportError("it has waited")
 """
 
 
-@pytest.mark.parametrize("command", ["backends", "doctor"])
-def test_a_row_is_shown_while_later_ones_are_asked(command, tmp_path):
+def test_a_row_is_shown_while_later_ones_are_asked(tmp_path):
     folder = tmp_path / "onnxruntime"
     folder.mkdir()
     (folder / "__init__.py").write_text(WAITS)
-    words = (sys.executable, "-m", "lenet_bench", command, "numpy", "onnxruntime")
-    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
-    with under_way(*words, env=environment(PYTHONPATH=path)) as process:
+    words = (sys.executable, "-m", "lenet_bench", "doctor", "numpy", "onnxruntime")
+    with under_way(*words, env=environment(PYTHONPATH=before_the_path(tmp_path))) as process:
         shown = next(line for line in process.stdout if "numpy" in line)
         (folder / "go").touch()
         rest = process.stdout.read()

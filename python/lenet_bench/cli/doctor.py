@@ -17,11 +17,9 @@ from .output import SUCCESS, WRONG, answer, note_printed, screen
 if TYPE_CHECKING:
     from ..show.terminal.progress import ProgressLine
 
-_options = option_group(backends_argument, json_option, timeout_option, verbose_option)
-
 
 @command("Check what runs here, and say how to install the rest.")
-@_options
+@option_group(backends_argument, json_option, timeout_option, verbose_option)
 def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
     """Check what runs here. For what does not, print the reason and the command that fixes it.
 
@@ -47,21 +45,21 @@ def doctor(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bo
 
 
 @command("List the backends, from C++ to Keras.")
-@_options
-def backends(backends: tuple[str, ...], as_json: bool, timeout: float, verbose: bool) -> int:
-    """List every API that the network is written on, and whether it runs here.
+@option_group(backends_argument, json_option)
+def backends(backends: tuple[str, ...], as_json: bool) -> int:
+    """List every API that the network is written on, and whether it is installed here.
+
+    None is loaded; `lenet-bench doctor` checks which of them run.
 
     $ lenet-bench backends
     $ lenet-bench backends torch onnxruntime
-    $ lenet-bench backends --json | jq -r '.[] | select(.available) | .name'
+    $ lenet-bench backends --json | jq -r '.[] | select(.installed) | .name'
     """
-    from ..registry.availability import each
+    from ..registry.availability import listed
     from ..show.terminal.doctor import backends as by_family
 
-    with _asking(backends, verbose) as step:
-        found = each(backends, hide_output=not verbose, seconds=timeout, answered=step)
-        lines = step.above(by_family(screen(), found))
-        answer(as_json, list(found) if as_json else None, lines)
+    found = listed(backends)
+    answer(as_json, found, by_family(screen(), found))
     return SUCCESS
 
 

@@ -24,7 +24,7 @@ from ..process import Child, Died, Parent
 from ..weights import Weights, read_weights
 from . import environments
 from .backend import Backend, usable_cores
-from .building import check_modules, check_needs, import_backend, wrong_version
+from .building import check_modules, check_needs, import_backend, why_absent, wrong_version
 from .gpu import why_none
 from .loading import load
 from .rows import every_name, find, names, tolerance, with_variants
@@ -67,6 +67,18 @@ class Availability:
     runs: dict[str, str] = field(default_factory=dict)  # what really runs: library, version, ISA
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A backend, or one variant of it, and whether what it needs is installed."""
+
+    name: str
+    device: str
+    installed: bool
+    reason: str | None  # why not, and the command that fixes it
+    summary: str
+    calls: str
+
+
 def backends(
     asked: Sequence[str] = (),
     *,
@@ -80,6 +92,16 @@ def backends(
     compiler takes many seconds, so it is tried only if it is named.
     """
     return list(each(asked, hide_output=hide_output, seconds=seconds, answered=answered))
+
+
+def listed(asked: Sequence[str] = ()) -> list[Listed]:
+    """These backends, or all, in the registry's order; none is loaded, so it may fail to run."""
+    found = []
+    for name in [name for _, wanted in rows_of(asked) for name in wanted]:
+        reason = _known_reason(name) or wrong_version(name) or why_absent(name)
+        one = _availability(name, reason)
+        found.append(Listed(name, one.device, one.available, reason, one.summary, one.calls))
+    return found
 
 
 def each(

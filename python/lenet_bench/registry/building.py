@@ -107,10 +107,14 @@ def check_needs(row: Backend, variant: str) -> None:
 
 
 def check_modules(row: Backend, variant: str) -> None:
-    """Raise Unavailable if its file imports a package that is absent, which nobody imports here."""
+    """Raise Unavailable if its file imports a package that is absent, which nobody imports here.
+
+    What Keras runs on is imported by Keras itself.
+    """
     if not row.framework or row.device == "gpu" or environments.interpreter(row) != sys.executable:
         return
-    for module in _imported(row.module):
+    below = row.variables.get("KERAS_BACKEND")
+    for module in [*_imported(row.module), *([below] if below else [])]:
         with suppress(ValueError, ImportError):  # it is there, and importing it will say more
             if find_spec(module) is None:
                 error = ModuleNotFoundError(f"No module named {module!r}")

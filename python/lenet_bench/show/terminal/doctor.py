@@ -1,25 +1,28 @@
-"""`backends`, a list of the APIs; `doctor`, why some do not run, and what mends them."""
+"""`backends`, a list of the APIs; `doctor`, which run, why others do not, and what mends them."""
 
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
 
 from ...questions.doctor import Examination, Finding
-from ...registry.availability import Availability
+from ...registry.availability import Listed
 from ..sentences import backend_of, family
 from .screen import Screen
 
 _NEWS = ("library", "isa", "note", "found", "path")  # the details that a line shows
 
 
-def backends(screen: Screen, listed: Iterable[Availability]) -> Iterator[str]:
-    """What each backend is, what it calls, and whether it runs here, by family."""
+def backends(screen: Screen, listed: Iterable[Listed]) -> Iterator[str]:
+    """What each backend is, what it calls, and whether it is installed, by family."""
     for heading, alike in groupby(listed, lambda backend: family(backend.name)):
         yield screen.paint(heading, "bold cyan")
         for backend in alike:
+            mark = "✓" if backend.installed else "✗"
             calls = "" if ":" in backend.name else f"; calls {backend.calls}"
-            text = f"{_mark(backend)} {backend.name} ({backend.device}): {backend.summary}{calls}"
-            yield from screen.wrap(text, "" if backend.available else "dim", hanging="    ")
+            text = f"{mark} {backend.name} ({backend.device}): {backend.summary}{calls}"
+            yield from screen.wrap(text, "" if backend.installed else "dim", hanging="    ")
+    yield ""
+    yield "✓ is installed; to check what runs: lenet-bench doctor"
 
 
 def examination(screen: Screen, examined: Examination) -> Iterator[str]:
@@ -35,7 +38,7 @@ def examination(screen: Screen, examined: Examination) -> Iterator[str]:
             continue
         for finding in alike:
             news = ", ".join(str(finding.details[key]) for key in _NEWS if key in finding.details)
-            yield from screen.wrap(f"{_mark(finding)} {finding.name}: {news}".rstrip(": "))
+            yield from screen.wrap(f"✓ {finding.name}: {news}".rstrip(": "))
     yield ""
     running = [finding.available for finding in examined.backends]
     verdict = f"{sum(running)} of {len(running)} backends run here."
@@ -60,7 +63,3 @@ def _why_not(screen: Screen, names: str, reason: str | None) -> Iterator[str]:
     sentence = re.sub(",$", ":", sentence.rstrip("; "))  # "...; if it is damaged, fix it with: "
     yield from screen.wrap(sentence, "red")
     yield from [screen.paint(command, "bold")] if command else []
-
-
-def _mark(finding: Finding | Availability) -> str:
-    return "✓" if finding.available else "✗"
