@@ -104,6 +104,9 @@ def footnote(result: Result) -> str:
     notes = ["p50: the median call"]
     if result.rules.interval_s:
         notes.append("p99: 99 % of the calls are faster")
+    if result.rules.quota:
+        notes.append("mean: of all calls, with the stops in them")
+        notes.append("stopped: of periods of 100 ms, those in which the quota was used up")
     if result.baseline:
         notes.append(f"paired ratio: to {result.baseline} in the same rounds, above 1 is slower")
     notes.append(f"same: within {units.percent(result.rules.margin)}")
