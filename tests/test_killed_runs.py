@@ -82,6 +82,21 @@ def test_a_run_that_goes_on_tries_again_what_failed(output, monkeypatch):
     assert row.failures == 1
 
 
+def test_no_start_is_compared_with_one_of_an_earlier_session(output, monkeypatch):
+    pair = (scratch.Honest, scratch.RaisesUnlessWell)
+    measured(*pair, output=output, rounds=2)
+    monkeypatch.setenv("LENET_BENCH_TEST_WELL", "1")
+    honest, mended = measured(*pair, output=output, rounds=4).backends
+    assert [block.round for block in honest.starts] == [0, 1, 2, 3]
+    assert [block.round for block in mended.starts] == [1, 2, 3]  # 1 was the last one
+
+
+def test_a_run_that_decides_does_not_go_on_as_another():
+    then, now = (log(blocks("numpy", 9), confidence=one).header for one in (0.95, 0.99))
+    with pytest.raises(ResultError, match=r"\(confidence: 0.95, now 0.99\)"):
+        check_same(then, now, "r.jsonl")
+
+
 def test_a_run_of_other_settings_or_backends_is_refused(output):
     measured(scratch.Honest, output=output, rounds=1)
     before = output.read_bytes()

@@ -192,6 +192,8 @@ class _Comparison:
     def _measure(self) -> Ended:
         """Round after round, until the plan ends or no backend is left to time."""
         done = {(block.backend, block.round) for block in self._log.blocks if block.status == "ok"}
+        # What lacks in earlier rounds would be compared with starts of another session.
+        first = max((block.round for block in self._log.blocks), default=0)
         gone: set[str] = set()  # failed in this session; earlier failures are tried again
         orders = shuffled(list(self._entries), self._log.header.rules.seed)
         wanted: Container[str] = self._entries
@@ -211,7 +213,7 @@ class _Comparison:
                 return "rounds"
             names = with_baseline(names, self._base, self._again)
             due = [name for name in names if (name, number) not in done]
-            if not due:
+            if number < first or not due:
                 continue
             ran = self._round(number, due)
             only_empty = {block.backend for block in ran} <= {EMPTY} < set(due)

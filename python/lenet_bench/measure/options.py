@@ -272,6 +272,7 @@ def _settings(header: Header) -> Mapping[str, Any]:
         "baseline": rules.baseline,
         "seed": rules.seed,
         "margin": rules.margin,
+        "confidence": rules.confidence,
         "batches": rules.batches,
         "calls taken apart": rules.apart,
         "deadline, s": rules.deadline_s or None,
