@@ -219,3 +219,11 @@ def test_rounds_are_told_with_starts_where_backends_started_less_often():
     assert "12 shuffled rounds, 1 start of a backend, in" in said(1, 1)
     every = said(12, 12)
     assert "12 shuffled rounds, every backend in a new process each time, in" in every
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "spelled"),
+    [(1.0043, 1.04, "1.004-1.04"), (0.96, 0.9972, "0.96-0.997"), (0.998, 1.002, "1.00")],
+)
+def test_an_interval_that_excludes_1_does_not_end_there(low, high, spelled):
+    assert units.interval(low, high) == spelled

@@ -42,10 +42,15 @@ def about(value: float) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """From a ratio to a ratio: 1.04-1.06; one where both are spelled the same."""
+    """From a ratio to a ratio: 1.04-1.06; one where both are spelled the same.
+
+    No end is spelled 1.00 where 1 is not between them.
+    """
     if low is None or high is None:
         return NONE
-    return "-".join(dict.fromkeys((ratio(low), ratio(high))))
+    apart = not low <= 1 <= high
+    ends = (f"{one:.3f}" if apart and ratio(one) == "1.00" else ratio(one) for one in (low, high))
+    return "-".join(dict.fromkeys(ends))
 
 
 def times(low_us: float | None, high_us: float | None) -> str:

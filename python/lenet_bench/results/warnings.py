@@ -78,7 +78,8 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
                 "longer one (--budget)"
             )
     elif rules.baseline and result.backend(rules.baseline).status != "ok":
-        yield f"the baseline {rules.baseline} did not run, so there are no ratios; choose another"
+        did = "failed in its last start" if result.backend(rules.baseline).starts else "did not run"
+        yield f"the baseline {rules.baseline} {did}, so there are no ratios; choose another"
     if few := [row for row in timed if len(row.blocks) < FEWEST_STARTS]:
         what = "an interval" if rules.apart else "a verdict"
         yield _too_few(few, what, everyone=len(few) == len(timed), needed_s=needed_s(result))

@@ -86,7 +86,8 @@ def passes(result: Result, by: float) -> bool:
 
 def _beside(row: BackendResult, other: BackendResult, result: Result) -> Record:
     margin = result.rules.margin
-    ratio = ratio_of(row, other) if row.blocks and other.blocks else None
+    confidence = result.rules.confidence
+    ratio = ratio_of(row, other, confidence) if row.blocks and other.blocks else None
     imports = _ratio(_imports_s(row), _imports_s(other))
     low, high = ratio.bounds if ratio else UNBOUNDED
     api = without_version(row.name)
@@ -97,7 +98,7 @@ def _beside(row: BackendResult, other: BackendResult, result: Result) -> Record:
         "version": _version(row),
         "other": _version(other) if row is not other else None,
         "is_floor": _is_again(row),
-        "within": _within_floor(row, ratio.value if ratio else None, result),
+        "within": _within_floor(row, ratio, result),
         "call_us": row.p50_us,
         "ratio": ratio.value if ratio else None,
         "low": low,
@@ -112,17 +113,18 @@ def _beside(row: BackendResult, other: BackendResult, result: Result) -> Record:
     }
 
 
-def _within_floor(row: BackendResult, ratio: float | None, result: Result) -> bool:
+def _within_floor(row: BackendResult, ratio: Ratio | None, result: Result) -> bool:
     """Whether it differs by no more than the same version does in a second environment."""
+    own = ratio and ratio.interval
     rows = {one.name: one for one in result.backends if one.threads == row.threads}
     same = next((one for one in rows.values() if _is_again(one) and one.summary), None)
     once = rows.get(same.name.replace(AGAIN, "", 1)) if same else None
-    if _is_again(row) or ratio is None or same is None or once is None:
+    if _is_again(row) or not own or same is None or once is None:
         return False
     if without_version(same.name) != without_version(row.name):
         return False
-    floor = ratio_of(same, once).interval
-    return bool(floor and floor.low <= ratio <= floor.high)
+    floor = ratio_of(same, once, result.rules.confidence).interval
+    return bool(floor and floor.low <= own.low and own.high <= floor.high)
 
 
 def _ratio(new: Mapping[int, float], old: Mapping[int, float]) -> Ratio | None:
@@ -154,7 +156,7 @@ def said(found: list[Record], margin: float) -> Iterator[str]:
 
 
 def _is_alike(row: Record) -> bool:
-    is_open = row["other"] and row["verdict"] == "ambiguous" and row["low"]
+    is_open = row["verdict"] == "ambiguous" and row["low"] and row["low"] <= 1 <= row["high"]
     is_floor = row["is_floor"] or row["within"]
     return bool(is_open and not is_floor and not _said_of_import(row))
 
@@ -171,9 +173,12 @@ def _said_of_call(row: Record, margin: float) -> str:
         return f"{one} differs from {other} by no more than the floor: it {takes} as long"
     if row["verdict"] == "same":
         return f"{one} takes as long as {other}, within {units.percent(margin)}"
-    if row["verdict"] == "ambiguous":
+    if row["verdict"] != "ambiguous":
+        return f"{one} {takes} as long as {other}"
+    if row["low"] <= 1 <= row["high"]:
         return f"{one} cannot be told apart from {other}: it {takes} as long"
-    return f"{one} {takes} as long as {other}"
+    within = units.percent(margin)
+    return f"{one} {takes} as long as {other}; whether by more than {within} is open"
 
 
 def _said_of_import(row: Record) -> str:

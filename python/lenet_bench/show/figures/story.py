@@ -200,7 +200,7 @@ def _deadline(rows: Sequence[Record], within_s: float) -> str:
             missed.append(f"{name} in {units.percent(share)}{calls}{tail}")
         else:
             kept.append(f"{name}{tail}")
-    said = [f"kept by every call of {listed(kept, _MOST)}"] if kept else []
+    said = [f"kept by every call that counts of {listed(kept, _MOST)}"] if kept else []
     said += [f"missed by {listed(missed, _MOST)}"] if missed else []
     return f"Deadline of {units.span(within_s)}: {'; '.join(said)}."
 
