@@ -46,6 +46,7 @@ def test_a_backend_runs_in_its_environment(home):
     assert environments.interpreter(find("caffe")[0]) == str(home / "caffe" / "bin" / "python")
     path = environments.variables(find("caffe")[0], threads=1)["PYTHONPATH"]
     assert [entry.name for entry in Path(path).iterdir()] == ["lenet_bench"], "and nothing beside"
+    assert not Path(path).is_relative_to(home), "which another installation may use as well"
 
 
 def test_an_environment_of_other_pins_is_none(home):

@@ -54,6 +54,13 @@ def test_what_it_raises_is_raised_here_and_it_goes_on():
     child.close()
 
 
+def test_nothing_that_it_imports_reports_or_warns(child):
+    child.tell("import os; parent.say([os.environ['ORT_DISABLE_TELEMETRY'], sys.warnoptions])")
+    assert child.hear() == ["1", []]
+    child.tell("parent.say(sys.modules['openvino_telemetry'])")
+    assert child.hear() is None
+
+
 def test_it_hears_what_is_larger_than_what_it_may_say(child):
     child.tell("parent.say(parent.hear().size)")
     assert child.ask(np.zeros(_LARGEST_MESSAGE + 1, np.uint8), TIMEOUT_S) == _LARGEST_MESSAGE + 1

@@ -42,9 +42,16 @@ class Unsupported(LenetBenchError):
     """A network, or a layer of it, that an API does not have: a result, and no failure."""
 
 
+#: What to do where the folder for temporary files cannot be used.
+TEMPORARY = "to name another folder for them: export TMPDIR=DIR"
+
+
 def incomplete(why: object) -> str:
     """The sentence where a part of lenet-bench itself, or a package that it needs, is absent."""
-    return f"the installation is not complete ({why}); install lenet-bench again"
+    said = next(reversed(str(why).strip().splitlines()), "")  # NumPy says a page
+    if "failed to map segment" in said:
+        return "out of memory"
+    return f"the installation is not complete ({said}); install lenet-bench again"
 
 
 def first_line(error: BaseException) -> str:

@@ -91,11 +91,10 @@ class Child:
     ) -> None:
         try:
             self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
-            temporary = _temporary_folder()
+            temporary = temporary_folder()
         except OSError as error:  # as in a container that may only be read
             raise errors.Unavailable(
-                f"no temporary file can be made ({error.strerror}); to name another folder for"
-                " them: export TMPDIR=DIR"
+                f"no temporary file can be made ({error.strerror}); {errors.TEMPORARY}"
             ) from None
         to: Any = {"kept": self._output, "shown": _stderr(), "dropped": subprocess.DEVNULL}[printed]
         self._out_of_memory_kills = _out_of_memory_kills()
@@ -111,6 +110,7 @@ class Child:
                         **os.environ,
                         "TMPDIR": temporary,
                         "PYTHONSAFEPATH": "1",  # from 3.11 on, of the processes that it starts too
+                        "PYTHONWARNINGS": "",  # as errors they would end frameworks' imports
                         **(variables or {}),
                     },
                     stdin=keepers.fileno(),
@@ -303,12 +303,19 @@ class Parent:
             self.say((type(error).__name__, errors.first_line(error)))
 
 
+def without_reports() -> None:
+    """Keep OpenVINO and ONNX Runtime from reporting to their makers, beside the timed calls."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+
 def serve() -> None:
     """In the child: run the function that the command line names, then exit at once."""
     descriptor, function = sys.argv[1:]
     os.set_inheritable(int(descriptor), False)
     module, _, name = function.partition(":")
     code = 0
+    without_reports()
     try:
         getattr(import_module(module), name)(Parent(Connection(int(descriptor))))
     except HungUp:
@@ -368,7 +375,7 @@ def _receive(connection: Connection, largest: int | None) -> Any:
 _one_at_a_time = threading.Lock()
 
 
-def _temporary_folder() -> str:
+def temporary_folder() -> str:
     """A folder that all children of this process share, so that they find compiled files there.
 
     A child's children share it too.

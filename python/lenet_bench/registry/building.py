@@ -44,6 +44,10 @@ def load_here(
     """Prepare this process for the backend, and build it."""
     hide_output = hide_output and row.framework and not os.environ.get("LENET_BENCH_DEBUG")
     variables = row.variables_for(threads)
+    if row.framework:
+        from ..process import without_reports
+
+        without_reports()
     os.environ.update(variables)
     _set_here.update(variables)
     if row.framework:

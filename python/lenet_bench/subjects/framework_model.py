@@ -7,7 +7,6 @@ it can. Each conversion is a process, too; what it makes is kept in the user's c
 import hashlib
 import json
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -445,7 +444,6 @@ def _are_finite(answers: Answers) -> bool:
 def serve_conversion(parent: Parent) -> None:
     """Convert the model that the parent names."""
     limit_memory()
-    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # it reports conversions
     message, file, inputs = parent.hear()
     subject, target = received(message), Path(file)
     assert isinstance(subject, FrameworkModel)

@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,7 +130,7 @@ def variables(row: "Backend", threads: int, *, hide_output: bool = True) -> dict
     if environment and environment.created:
         if row.version:  # others have what writes their files
             own[CONVERTER] = sys.executable
-        return {**own, "PYTHONPATH": str(_package_alone(environment)), "PYTHONHOME": ""}
+        return {**own, "PYTHONPATH": str(_package_alone()), "PYTHONHOME": ""}
     from ...process import same_modules  # only what starts a process needs it
 
     return {**own, **same_modules()}
@@ -351,16 +351,17 @@ def _python_for(environment: Environment) -> str:
     )
 
 
-def _package_alone(environment: Environment) -> Path:
-    """A folder with lenet_bench and nothing else: its neighbours are not for that environment."""
-    folder = environment.folder / _PACKAGE
-    link, package = folder / __package__.partition(".")[0], Path(__file__).parents[2]
-    if link.is_symlink() and link.readlink() == package:
-        return folder
+def _package_alone() -> Path:
+    """A folder with lenet_bench and nothing else: its neighbours are not for an environment.
+
+    It is this process's own: the environment may be another user's, or of another installation too.
+    """
+    from ...process import temporary_folder
+
+    folder = Path(temporary_folder(), _PACKAGE)
     folder.mkdir(exist_ok=True)
-    temporary = folder / f".{os.getpid()}"
-    temporary.symlink_to(package)
-    temporary.replace(link)
+    with suppress(FileExistsError):
+        (folder / __package__.partition(".")[0]).symlink_to(Path(__file__).parents[2])
     return folder
 
 
