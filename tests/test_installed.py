@@ -201,8 +201,8 @@ def test_one_sentence_ranks_paced_calls_by_the_deadline():
     assert "fastest" not in said
     assert (
         "Deadline of 20 ms: kept by every call that counts of fused (p99 100 µs) and "
-        "keras:predict_on_batch (p99 900 µs); missed by torch in 1.18 % of its calls (p99 25.0 ms) and keras in 100 % "
-        "(p99 38.0 ms)."
+        "keras:predict_on_batch (p99 900 µs); missed by torch in 1.18 % of its calls "
+        "(p99 25.0 ms) and keras in 100 % (p99 38.0 ms)."
     ) in said
     every = tails(deadline_s=0.00005)
     assert "Deadline of 0.05 ms: missed by fused in 100 %" in render(every)

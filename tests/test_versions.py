@@ -221,21 +221,32 @@ def test_versions_that_cannot_be_told_apart_share_a_sentence():
 
 
 def test_what_its_interval_tells_apart_is_not_called_alike():
-    times = {"1.20.1": [20] * 6, "1.26.0": [20.3, 20.5, 20.7] * 2, "1.27.0": [20.2, 20.4, 20.6] * 2}
+    times: dict[str, list[float]] = {
+        "1.20.1": [20] * 6,
+        "1.26.0": [20.3, 20.5, 20.7] * 2,
+        "1.27.0": [20.2, 20.4, 20.6] * 2,
+    }
     found = result(*(timed_starts(f"onnxruntime=={name}", *us) for name, us in times.items()))
     told = list(said(versions(found), found.rules.margin))
     assert [one.partition("; ")[2] for one in told] == ["whether by more than 2 % is open."] * 2
 
 
 def test_a_difference_that_may_be_beyond_the_floor_is_not_within_it():
-    times = {"1.20.1": [20] * 6, "1.20.1 (again)": [20, 20.2] * 3, "1.26.0": [19, 21.4] * 3}
+    times: dict[str, list[float]] = {
+        "1.20.1": [20] * 6,
+        "1.20.1 (again)": [20, 20.2] * 3,
+        "1.26.0": [19, 21.4] * 3,
+    }
     found = result(*(timed_starts(f"onnxruntime=={name}", *us) for name, us in times.items()))
     _, verdict = said(versions(found), found.rules.margin)
     assert "cannot be told apart from 1.20.1" in verdict
 
 
 def test_versions_are_judged_by_the_intervals_of_the_run():
-    times = {"1.20.1": [20] * 6, "1.26.0": [20.6, 20.8, 21, 21.2, 21.4, 21.6]}
+    times: dict[str, list[float]] = {
+        "1.20.1": [20] * 6,
+        "1.26.0": [20.6, 20.8, 21, 21.2, 21.4, 21.6],
+    }
     rows = [timed_starts(f"onnxruntime=={name}", *us) for name, us in times.items()]
     found = result(*rows)
     strict = result(*rows, confidence=0.9999)
