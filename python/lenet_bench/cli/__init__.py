@@ -16,7 +16,7 @@ from importlib import import_module
 
 import click
 
-from ..errors import LenetBenchError, Misuse, incomplete
+from ..errors import TEMPORARY, LenetBenchError, Misuse, incomplete
 from ..texts import printable
 from .output import (
     INTERRUPTED,
@@ -123,7 +123,8 @@ def run(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else SUCCESS
     except click.ClickException as error:
         object.__setattr__(error, "message", printable(error.message))
-        error.show()
+        if sys.stderr:
+            error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
@@ -143,6 +144,14 @@ def _sentence(error: Exception) -> str:
         return f"the output cannot be written: {error.strerror}"
     if isinstance(error, OSError) and error.errno in _CANNOT_REACH and error.filename:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno == errno.EMFILE:
+        return "too many files are open; to raise the limit: ulimit -n 1024"
+    if isinstance(error, FileNotFoundError) and not error.filename:
+        return f"no temporary file can be made; {TEMPORARY}"
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return (
+            "no thread can be started: a limit of processes is reached (ulimit -u, a container's)"
+        )
     if isinstance(error, MemoryError):
         return "out of memory"
     if isinstance(error, ImportError):  # another's was answered where it was imported

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..atomic import write_file
 from ..errors import LenetBenchError, ResultError
@@ -128,7 +128,7 @@ def each_network(name: str, run: Callable[[str], int]) -> int:
 def note(text: str | None) -> None:
     """Print a note to stderr."""
     if text:
-        _to_stderr(printable(text))
+        to_stderr(f"{PROGRAM}: {printable(text)}")
 
 
 def note_printed(outputs: Mapping[str, str]) -> None:
@@ -141,7 +141,7 @@ def note_printed(outputs: Mapping[str, str]) -> None:
 def complain(sentence: str) -> None:
     """Print an error to stderr."""
     if sys.stderr:
-        _to_stderr(Screen.of(sys.stderr).paint(printable(sentence, keep=""), "red"))
+        to_stderr(f"{PROGRAM}: " + Screen.of(sys.stderr).paint(printable(sentence, keep=""), "red"))
 
 
 def open_closed_streams() -> None:
@@ -157,12 +157,16 @@ def open_closed_streams() -> None:
         sys.stdout = os.fdopen(nowhere, "w")
 
 
-def abandon_output() -> None:
+def abandon_output(stream: TextIO | None = None) -> None:
     """Point stdout at /dev/null, so that the interpreter's last flush cannot fail again."""
     with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
 
 
-def _to_stderr(text: str) -> None:
+def to_stderr(text: str) -> None:
+    """Print it where it can be: a full disk there, or a reader that leaves, ends no command."""
     if sys.stderr:
-        print(f"{PROGRAM}: {text}", file=sys.stderr, flush=True)
+        try:
+            print(text, file=sys.stderr, flush=True)
+        except OSError:
+            abandon_output(sys.stderr)

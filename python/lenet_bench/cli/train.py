@@ -8,7 +8,7 @@ import click
 
 from ..choices import FRAMEWORKS, Recipe
 from .options import Real, Whole, command, data_option, json_option, option, option_group, usable
-from .output import SUCCESS, WRONG, answer, note, screen
+from .output import SUCCESS, WRONG, answer, note, screen, to_stderr
 
 WEIGHTS, FOLDER = Path("lenet.safetensors"), Path("results/train")
 
@@ -100,7 +100,7 @@ def train(
     made = Recipe(**recipe)
 
     def watch(run: training.FrameworkRun) -> None:
-        click.echo(printable(news(run, made.epochs)), err=True)
+        to_stderr(printable(news(run, made.epochs)))
 
     result = training.train(
         output, frameworks, recipe=made, data=data, threads=threads, watch=watch

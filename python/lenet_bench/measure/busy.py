@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing, contextmanager
 
 import numpy as np
 
-from ..process import Child, Parent
+from ..process import Child, Parent, same_modules
 from .pinning import on_cores, thread_variables
 
 
@@ -15,7 +15,9 @@ def at_work(count: int, cores: Iterable[int]) -> Iterator[None]:
     with ExitStack() as stack:
         for _ in range(count):
             with on_cores(cores):
-                child = Child(f"{__name__}:work", variables=thread_variables(1))
+                child = Child(
+                    f"{__name__}:work", variables={**thread_variables(1), **same_modules()}
+                )
             stack.enter_context(closing(child))
             child.hear()
         yield
