@@ -314,6 +314,7 @@ def test_keras_is_asked_where_its_framework_was_imported_and_again_alone(first):
     ("name", "hidden"), [("keras:call", "matplotlib jax"), ("keras-jax:call", "matplotlib")]
 )
 def test_keras_imports_nothing_that_it_does_not_need(name, hidden, first):
+    package("tensorflow", "", first, None)
     lines = ["hidden = []"]
     for module in ("matplotlib", "jax"):
         package(module, "", first, None)
