@@ -100,6 +100,6 @@ def code() -> Figure:
             height=460,
             encoding={"x": x, "y": vega.time("y", "median time of one image")},
             layer=[vega.where("datum.front", vega.layer(stairs)), {"name": "labelled", **dots}],
-            usermeta={"labels": ["right", "left", "top", "bottom", "top-right", "bottom-right"]},
+            usermeta={"labels": ["top-right", "right", "bottom-right", "top", "bottom", "left"]},
         ),
     )
