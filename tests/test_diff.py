@@ -348,6 +348,11 @@ def test_the_command_can_fail_on_noise(run, tmp_path, starts):
     assert done.code == 1
     assert done.output.splitlines()[-1] == "failed: may be slower by more than 5 %: a"
     assert run("diff", *files, *OVER, "--json").answer["undecided"] == ["a"]
+    without = write_log(tmp_path / "without.jsonl", log(noisy("a", 100, 0.3, 1)[:starts]))
+    done = run("diff", files[0], without, *OVER, "--fail-if-noisy")
+    assert done.output.splitlines()[-1] == (
+        "failed: may be slower by more than 5 %: a; not in NEW: b"
+    )
     assert run("diff", files[0], files[0], "--fail-over", "50%", "--fail-if-noisy").code == (
         0 if starts == ROUNDS else 1
     )

@@ -352,6 +352,7 @@ SLOWED = Software(variables={"KERAS_BACKEND": "jax", "OPENBLAS_CORETYPE": "Haswe
         ("times a second", {"preempted": 9}, {}),
         ("getting faster", {"samples_ns": (30_000,) * 25 + (20_000,) * 25}, {}),
         ("used CPU time between calls", {"idle_share": 0.5}, {}),
+        ("in no figure: a (75 %)", {"made": 50, "wall_ns": 200_000_000}, {"interval_s": 0.001}),
         ("harness itself", {"samples_ns": (3_000,) * 50}, {}),
         ("no ratios", {}, {"baseline": "b"}),
         ("interrupted", {}, {"ended": "interrupted"}),
@@ -389,6 +390,16 @@ def test_disturbed_blocks_are_warned_of():
 def test_a_budget_that_was_too_short_is_answered_with_one_that_would_do():
     (warning,) = warned("too few starts", blocks("a", 9, rounds=2, took_s=4.0))
     assert "--budget 30s" in warning, "six rounds of this and the empty backend, and a fifth"
+
+
+def test_one_that_never_started_did_not_start_as_often_as_the_others():
+    made = log(blocks("a", 9, rounds=2), blocks("b", 9, rounds=2))
+    everyone, absent = (
+        as_result(dataclasses.replace(made, blocks=some))
+        for some in (made.blocks, tuple(one for one in made.blocks if one.backend != "b"))
+    )
+    assert any("each backend started 2 times" in text for text in everyone.warnings)
+    assert any("started too rarely: a (2)" in text for text in absent.warnings)
 
 
 def test_a_budget_that_was_not_enough_is_not_advised_again():

@@ -35,6 +35,7 @@ _UNSTABLE = 0.10
 _WARMING = 0.05
 _SPINNING = 0.05
 _NEAR_FLOOR = 0.10
+_MISSED = 0.02  # of the calls at an interval; a block may lack its last
 _REPEATING = 0.3  # a correlation, where it is also beyond chance
 _MANY = 1000
 _SCATTERING = 0.002  # an interval that is too narrow by half does not matter below
@@ -82,7 +83,8 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
         yield f"the baseline {rules.baseline} {did}, so there are no ratios; choose another"
     if few := [row for row in timed if len(row.blocks) < FEWEST_STARTS]:
         what = "an interval" if rules.apart else "a verdict"
-        yield _too_few(few, what, everyone=len(few) == len(timed), needed_s=needed_s(result))
+        started = [row for row in result.backends if row in timed or row.status == "unmeasured"]
+        yield _too_few(few, what, everyone=len(few) == len(started), needed_s=needed_s(result))
     if rules.interval_s and (calls := _without_p99(timed)):
         named = _listed({name: f"{count:,}" for name, count in calls.items()})
         long_s = needed_s(result)
@@ -301,6 +303,13 @@ def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[
             for remedy in dict.fromkeys((*REMEDIES.values(), _ONE_THREAD))
         ),
         (
+            partial(_missed, rules.interval_s),
+            _MISSED,
+            _whole,
+            "calls that were due did not begin, since the process was stopped or a call took "
+            "longer, and are in no figure: {}",
+        ),
+        (
             lambda row: floor / (row.p50_us or inf),
             _NEAR_FLOOR,
             _whole,
@@ -316,6 +325,14 @@ def _of_the_backends(rows: Sequence[BackendResult], result: Result) -> Iterator[
             f"started processes that did not end with it, so lenet-bench ended them: "
             f"{_listed(left)}; what they did is not in the times"
         )
+
+
+def _missed(interval_s: float | None, row: BackendResult) -> float:
+    """The share of the calls at an interval that were due and did not begin."""
+    if not interval_s:
+        return 0.0
+    due = sum(int(block.wall_ns / 1e9 / interval_s) for block in row.blocks)
+    return 1 - sum(block.made or block.calls for block in row.blocks) / due if due else 0.0
 
 
 def _idles(remedy: str, row: BackendResult) -> float:

@@ -139,8 +139,13 @@ def _outcome(diff: Difference) -> Iterator[tuple[str, str]]:
         names = ", ".join(diff.regressed)
         yield f"failed: slower by more than {allowed}, or broken: {names}", "bold red"
     elif diff.failed:
-        said = f"failed: may be slower by more than {allowed}: {', '.join(diff.undecided)}"
-        yield said, "bold red"
+        lost = [change.name for change in diff.changes if change.became == "removed"]
+        parts = (
+            (f"may be slower by more than {allowed}", [n for n in diff.undecided if n not in lost]),
+            ("not in NEW", [name for name in diff.undecided if name in lost]),
+        )
+        said = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
+        yield f"failed: {said}", "bold red"
     else:
         said = f"passed: no backend is broken or slower by more than {allowed} with confidence"
         if diff.undecided:
