@@ -1,11 +1,13 @@
 """Isolated environments: listed, made whole or not at all, and used by their backends."""
 
 import os
+import shutil
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 from queue import Queue
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 from lenet_bench import CompareOptions, compare
@@ -111,6 +113,13 @@ def steps(monkeypatch):
 
     monkeypatch.setattr(environments, "_run", step)
     return found
+
+
+def test_a_full_disk_is_told_before_anything_is_made(home, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=50_000_000))
+    with pytest.raises(LenetBenchError, match=r"takes 0\.1 GB, and .+ has 0\.05 GB left"):
+        environments.create("numpy==1.26.4")
+    assert not list(home.iterdir())
 
 
 def test_two_that_make_one_environment_at_once_make_it_once(home, steps):

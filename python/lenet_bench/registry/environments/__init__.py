@@ -36,6 +36,7 @@ _PINS = Path(__file__).parent
 _PACKAGE = "package"  # the folder in an environment through which it finds lenet_bench
 _NAMED = 5  # versions that there are, in place of one that there is not
 _COMPLETE = "complete"  # the file that the last step of making one writes
+_LEAST_GB = 0.1  # for pip and a small framework
 
 
 class NoSuchVersion(LenetBenchError):
@@ -179,6 +180,9 @@ def _aside(environment: Environment) -> Path:
 def _make(environment: Environment, progress: Callable[[str], None]) -> None:
     """Make it anew; the old one lies aside meanwhile, for a failure."""
     name, folder = environment.name, environment.folder
+    needed, free = environment.gigabytes or _LEAST_GB, shutil.disk_usage(_home()).free / 1e9
+    if free < needed:
+        raise LenetBenchError(f"it takes {needed:g} GB, and {_home()} has {free:.2f} GB left")
     aside = _aside(environment)
     if environment.created and not folder.is_symlink():
         shutil.rmtree(aside, ignore_errors=True)
