@@ -188,7 +188,8 @@ def test_each_host_costs_its_own_row_only(fleet, wheels, tmp_path):
     Each that is there measures on two devices at once, which are halves of its cores here.
     """
     fleet.add("here")
-    roots = [fleet.add_over_ssh("one")]
+    greeting = 'printf "\\033]0;a title\\007"; eval "$SSH_ORIGINAL_COMMAND"'
+    roots = [fleet.add_over_ssh("one", greeting)]
     roots.append(fleet.add_over_ssh("dying", python=str(program(tmp_path / "dies", *DIES))))
     fleet.add("gone", "ssh", ["-o ConnectTimeout=5", "-p 9", "127.0.0.1"])
     code, said, output = fleet.run(wheels, pip="--no-index --no-compile", at_once="2")

@@ -169,6 +169,10 @@ def _short(text: str) -> str:
 
 def main() -> int:
     """ReFrame's exit code, after a line for each host."""
+    if shlex.quote(here := str(Path.cwd())) != here:
+        sys.exit(
+            f"ReFrame needs a folder without spaces and quotes in its path, and this is {here}"
+        )
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         reframe = str(Path(sys.executable).with_name("reframe"))

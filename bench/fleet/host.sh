@@ -9,7 +9,10 @@ main() {
   trap leave EXIT
   trap 'exit 143' HUP INT TERM
   local n runs=()
-  for n in "${!wheels[@]}"; do head -c "${sizes[n]}" <&3 > "$folder/${wheels[n]}" || exit; done
+  export TMPDIR=$folder # so that pip leaves nothing elsewhere
+  for n in "${!wheels[@]}"; do
+    head -c "${sizes[n]}" <&3 > "$folder/${wheels[n]}" || { echo "it cannot write in $folder" && exit 1; }
+  done
   { cat > /dev/null; kill -TERM $$; } <&3 &
 
   cd "$folder" || exit
@@ -26,7 +29,7 @@ main() {
     step "lenet-bench compare" test -s "$run-$n.jsonl"
     step "lenet-bench share" env/bin/lenet-bench share --yes -o "given-$n" "$run-$n.jsonl" > /dev/null
     env/bin/python -c 'import base64, sys
-print(sys.argv[1], base64.b64encode(open(sys.argv[2], "rb").read()).decode())' \
+print("\n" + sys.argv[1], base64.b64encode(open(sys.argv[2], "rb").read()).decode())' \
       "$run-$n" "given-$n/"*.jsonl.gz >&4
   done
   exit 0
