@@ -24,7 +24,7 @@ _PACKAGE = Path(__file__).parent.parent
 #: The packages that only write a model file, by the file here that calls them.
 _WRITERS = {
     "onnx.py": ("onnx",),
-    "tflite.py": ("keras", "tensorflow-cpu"),
+    "tflite.py": ("keras", "tensorflow", "tensorflow-cpu"),
     "iree.py": ("iree-base-compiler",),
 }
 
