@@ -202,6 +202,12 @@ define create_environment
 	$(create_python)
 endef
 
+# PyPI's PyTorch for Linux brings gigabytes of CUDA, and other versions of it than constraints.txt has for our own
+# backends. On a GPU PyTorch has an environment of its own.
+define install_cpu_torch
+	@$(@D)/bin/pip install --quiet --no-deps torch --index-url https://download.pytorch.org/whl/cpu
+endef
+
 $(DEMO)/installed: $(SOURCES)
 	$(create_environment)
 	@echo 'Building lenet-bench into $(DEMO), with TensorFlow and Keras (some minutes) ...'
@@ -210,6 +216,7 @@ $(DEMO)/installed: $(SOURCES)
 
 $(DEMO)/frameworks: $(DEMO)/installed
 	@echo 'Installing the frameworks into $(DEMO) (some minutes) ...'
+	$(install_cpu_torch)
 	@$(DEMO)/bin/pip install '.[native,frameworks,report$(CUDA:%=,cuda%)]' $(CUDA:%=--config-settings=lenet.cuda=%) $(call KEPT,demo)
 	@touch $@
 
@@ -237,6 +244,7 @@ $(LINT)/installed: pyproject.toml constraints.txt
 $(FRAMEWORKS)/installed: $(TEST)/built
 	$(create_environment)
 	@echo 'Installing lenet-bench and the frameworks into $(FRAMEWORKS) (some minutes) ...'
+	$(install_cpu_torch)
 	@$(FRAMEWORKS)/bin/pip install --quiet --force-reinstall --no-deps $(WHEEL)
 	@$(FRAMEWORKS)/bin/pip install --quiet $(WHEEL)'[native,frameworks,triton,dev]'
 	@touch $@
