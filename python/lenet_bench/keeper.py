@@ -3,7 +3,7 @@
 As a subreaper it becomes the parent of whatever the child leaves behind, daemons included. It ends
 everything when the child ends, when it gets SIGTERM, and when our end of its standard input closes:
 so nothing is left even where we are killed. Systems without `prctl` (macOS) have no subreaper;
-there it ends what is still in the child's session.
+there it ends the child's process group.
 
 It imports little: it forks before any library has threads.
 """
