@@ -83,8 +83,9 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
         yield f"the baseline {rules.baseline} {did}, so there are no ratios; choose another"
     if few := [row for row in timed if len(row.blocks) < FEWEST_STARTS]:
         what = "an interval" if rules.apart else "a verdict"
-        started = [row for row in result.backends if row in timed or row.status == "unmeasured"]
-        yield _too_few(few, what, everyone=len(few) == len(started), needed_s=needed_s(result))
+        waiting = any(row.status == "unmeasured" for row in result.backends)
+        everyone = len(few) == len(timed) and not waiting
+        yield _too_few(few, what, everyone=everyone, needed_s=needed_s(result))
     if rules.interval_s and (calls := _without_p99(timed)):
         named = _listed({name: f"{count:,}" for name, count in calls.items()})
         long_s = needed_s(result)
