@@ -534,6 +534,12 @@ def test_the_lines_have_the_name_of_the_only_signature(folder, tmp_path, name):
     run_lines(own_model(folder / "signed").program(name, 1), tmp_path)
 
 
+def test_a_result_has_the_name_of_the_signature_that_was_timed(folder):
+    needs("tensorflow")
+    result, _ = measured(folder / "signed", "tensorflow:function")
+    assert result.rules.placed.signature == "mine"
+
+
 def test_the_lines_of_a_session_have_what_is_timed(folder, tmp_path):
     """Constants for variables, computed in the thread that calls."""
     text = own_model(folder / "saved").program(SESSION, 1)

@@ -18,7 +18,7 @@ from lenet_bench.show.figures.pictures import pictures, themed, write_figures
 from lenet_bench.show.figures.story import conclusions, has_verdicts, story
 from lenet_bench.show.figures.vega import COLOURS
 from lenet_bench.show.page import gather, page
-from lenet_bench.show.page.code import implementations
+from lenet_bench.show.page.code import implementations, programs
 from PIL import Image
 from sample_results import (
     blocks,
@@ -223,6 +223,18 @@ def test_the_code_of_each_backend_is_its_source_with_its_lines_counted(everythin
             text = unescape(re.sub("</?[biqu]>", "", str(file.code)))
             assert set(text.splitlines()) <= written | {""}
             assert file.gutter.count("\n") + 1 == len(text.splitlines())
+
+
+def test_the_lines_of_a_model_have_what_its_result_says_of_it():
+    inputs = {"x": "float32 1x4"}
+    saved = Other("own", format="tensorflow", inputs=inputs, signature="mine")
+    lines = str(programs(gathered(blocks("tensorflow:function", 20), other=saved))[0].files[0].code)
+    assert "mine" in lines
+    assert "serving_default" not in lines
+    keras = Other("own.keras", format="keras", inputs=inputs, below="jax")
+    rows = blocks("onnxruntime", 20, conversion_s=1.0)
+    lines = str(programs(gathered(rows, other=keras))[0].files[0].code)
+    assert re.search("KERAS_BACKEND.*jax", lines)
 
 
 def test_a_result_with_nothing_timed_makes_no_page():

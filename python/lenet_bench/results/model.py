@@ -61,6 +61,8 @@ class Other(Struct, frozen=True, omit_defaults=True):
     inputs: Words = {}  # likewise: the type and the shape of each, by name
     format: Name | None = None  # likewise, as models/programs.txt has it
     parameters: Count | None = None  # likewise, where the framework that read it counts them
+    signature: Name | None = None  # of a SavedModel: the one that is called
+    below: Name | None = None  # of a Keras file: what Keras ran on when it was converted
 
 
 class Rules(Struct, frozen=True, kw_only=True):

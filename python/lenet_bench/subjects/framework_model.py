@@ -178,6 +178,8 @@ class FrameworkModel(OwnModel):
             judge,
             arbiter,
             parameters=read["parameters"],
+            signature=read.get("signature"),
+            below=read.get("below"),
         )
         return replace(known, costs=subject._costs(run))
 

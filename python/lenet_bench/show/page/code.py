@@ -82,7 +82,12 @@ def programs(run: Run) -> list[Implementation]:
     # Which of them a model.py takes by place is not in the result.
     are_named = str(placed.format).endswith("model.py") and len(forms) > 1
     are_named &= not any(name.startswith("arg") for name in forms)
-    known = {"taken": ((), {name: name for name in forms})} if are_named else {}
+    told = {
+        "taken": ((), {name: name for name in forms}) if are_named else None,
+        "signature": placed.signature,
+        "below": placed.below,
+    }
+    known = {name: fact for name, fact in told.items() if fact}
     found = []
     for n, row in enumerate(run.rows if placed.format else []):
         name = row["name"]
