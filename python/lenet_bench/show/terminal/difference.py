@@ -135,19 +135,19 @@ def _outcome(diff: Difference) -> Iterator[tuple[str, str]]:
     if diff.fail_over is None:
         return
     allowed = units.percent(diff.fail_over)
+    lost = [change.name for change in diff.changes if change.became == "removed"]
+    parts = (
+        (f"may be slower by more than {allowed}", [n for n in diff.undecided if n not in lost]),
+        ("not in NEW", [name for name in diff.undecided if name in lost]),
+    )
+    undecided = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
     if diff.regressed:
         names = ", ".join(diff.regressed)
         yield f"failed: slower by more than {allowed}, or broken: {names}", "bold red"
     elif diff.failed:
-        lost = [change.name for change in diff.changes if change.became == "removed"]
-        parts = (
-            (f"may be slower by more than {allowed}", [n for n in diff.undecided if n not in lost]),
-            ("not in NEW", [name for name in diff.undecided if name in lost]),
-        )
-        said = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
-        yield f"failed: {said}", "bold red"
+        yield f"failed: {undecided}", "bold red"
     else:
         said = f"passed: no backend is broken or slower by more than {allowed} with confidence"
-        if diff.undecided:
-            said += f", but {', '.join(diff.undecided)} may be; --fail-if-noisy fails then"
+        if undecided:
+            said += f"; {undecided}; --fail-if-noisy fails then"
         yield said, "bold yellow" if diff.undecided else "bold green"
