@@ -392,6 +392,16 @@ def test_a_budget_that_was_too_short_is_answered_with_one_that_would_do():
     assert "--budget 30s" in warning, "six rounds of this and the empty backend, and a fifth"
 
 
+@pytest.mark.parametrize(
+    ("budget_s", "advice"),
+    [(None, "--rounds 6"), (60, "--rounds 6"), (5, "--rounds 6 --budget 30s")],
+)
+def test_rounds_that_were_too_few_are_answered_with_six(budget_s, advice):
+    made = log(blocks("a", 9, rounds=2, took_s=4.0), rounds=2, budget_s=budget_s)
+    (warning,) = [text for text in as_result(made).warnings if "too few starts" in text]
+    assert warning.endswith(f"; try {advice}")
+
+
 def test_one_that_never_started_did_not_start_as_often_as_the_others():
     made = log(blocks("a", 9, rounds=2), blocks("b", 9, rounds=2))
     everyone, absent = (

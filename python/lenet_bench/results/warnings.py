@@ -85,7 +85,7 @@ def _of_the_run(result: Result, timed: Sequence[BackendResult]) -> Iterator[str]
         what = "an interval" if rules.apart else "a verdict"
         waiting = any(row.status == "unmeasured" for row in result.backends)
         everyone = len(few) == len(timed) and not waiting
-        yield _too_few(few, what, everyone=everyone, needed_s=needed_s(result))
+        yield _too_few(few, what, everyone=everyone, advice=_longer(result))
     if rules.interval_s and (calls := _without_p99(timed)):
         named = _listed({name: f"{count:,}" for name, count in calls.items()})
         long_s = needed_s(result)
@@ -147,18 +147,26 @@ def _with_room(seconds: float) -> int:
     return ceil(1.2 * seconds / 10) * 10
 
 
-def _too_few(
-    few: Sequence[BackendResult], what: str, *, everyone: bool, needed_s: int | None
-) -> str:
-    """A warning: these backends have too few starts for that; how long a run they need."""
+def _too_few(few: Sequence[BackendResult], what: str, *, everyone: bool, advice: str) -> str:
+    """A warning: these backends have too few starts for that; the options that they need."""
     counts = {len(row.blocks) for row in few}
     if everyone and len(counts) == 1:
         times = counts.pop()
         who = f"each backend started {'once' if times == 1 else f'{times} times'}"
     else:
         who = f"started too rarely: {_listed({row.name: str(len(row.blocks)) for row in few})}"
-    advice = f"; try --budget {needed_s}s" if needed_s else ""
+    advice = f"; try {advice}" if advice else ""
     return f"too few starts for {what}: {who}, and {FEWEST_STARTS} starts are needed{advice}"
+
+
+def _longer(result: Result) -> str:
+    """The options of a run with starts enough: whichever limit ended this one is raised."""
+    rules, seconds = result.rules, needed_s(result) or 0
+    fewer = rules.rounds is not None and rules.rounds < FEWEST_STARTS
+    options = [f"--rounds {FEWEST_STARTS}"] if fewer else []
+    if seconds > (rules.budget_s or inf if fewer else 0):
+        options.append(f"--budget {seconds}s")
+    return " ".join(options)
 
 
 def needed_s(result: Result) -> int | None:
