@@ -159,7 +159,7 @@ def test_a_long_run_has_a_backend_of_each_layer_in_its_main_figure():
 
 def test_the_fastest_is_named_with_what_cannot_be_told_apart_from_it():
     fastest, *_ = conclusions(measured("onnxruntime", "litert", "keras"))
-    assert fastest.startswith("onnxruntime is the fastest: 90.0 µs an image; litert ")
+    assert fastest == "onnxruntime has the lowest median, 90.0 µs an image; litert may be as fast."
     fastest, *_ = conclusions(measured("fused", "onednn"))
     assert fastest == "fused is the fastest: 20.0 µs an image."
 
@@ -167,7 +167,7 @@ def test_the_fastest_is_named_with_what_cannot_be_told_apart_from_it():
 def test_nobody_is_the_fastest_of_those_that_started_too_rarely():
     assert not list(conclusions(gathered(blocks("fused", 20, 2), blocks("onednn", 40))))
     (told,) = conclusions(gathered(blocks("fused", 20), blocks("onednn", 21, 2)))
-    assert told.endswith("; onednn may be within 2 % of it.")
+    assert told.endswith("; onednn may be as fast.")
 
 
 def test_the_largest_avoidable_cost_is_named_with_what_to_call_instead():

@@ -118,10 +118,11 @@ def conclusions(run: Run) -> Iterator[str]:
         return
     first = run.rows[0]
     if first["starts"] >= FEWEST_STARTS and not within_s:
-        fastest = f"{first['name']} is the fastest: {units.time(first['p50_us'])} an {run.taken}"
-        ties = ", ".join(_ties(run))
-        margin = units.percent(run.result.rules.margin)
-        yield f"{fastest}; {ties} may be within {margin} of it." if ties else f"{fastest}."
+        takes = f"{units.time(first['p50_us'])} an {run.taken}"
+        if ties := ", ".join(_ties(run)):
+            yield f"{first['name']} has the lowest median, {takes}; {ties} may be as fast."
+        else:
+            yield f"{first['name']} is the fastest: {takes}."
     if not (run.result.rules.placed.format or ".").startswith("."):  # it is a framework's model
         yield from _replaced(run)
         return
