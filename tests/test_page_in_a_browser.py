@@ -111,6 +111,21 @@ CUT = """() => [...document.querySelectorAll('.figure svg')].flatMap(svg => {
     }).map(text => text.textContent) })"""
 
 
+#: The pairs of an axis' labels that lie on each other.
+ON_ANOTHER = """() => [...document.querySelectorAll('.figure .role-axis-label')].flatMap(axis => {
+    const labels = [...axis.querySelectorAll('text')].filter(text => text.textContent.trim() &&
+        getComputedStyle(text).opacity !== '0');
+    const boxes = labels.map(text => text.getBoundingClientRect());
+    return labels.slice(1).map((text, n) => [labels[n].textContent, text.textContent]).filter(
+        (_, n) => boxes[n].right > boxes[n + 1].left && boxes[n].bottom > boxes[n + 1].top &&
+            boxes[n].left < boxes[n + 1].right && boxes[n].top < boxes[n + 1].bottom) })"""
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_the_times_on_a_short_axis_do_not_lie_on_each_other(see, viewport):
+    assert see("model", viewport=viewport).evaluate(ON_ANOTHER) == []
+
+
 @pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("name", ["all", "apart"])
 def test_every_figure_is_drawn_in_its_room(see, name, viewport):

@@ -92,7 +92,7 @@ def logarithmic(field: str, scale: str, title: str | None, spell: str) -> Spec:
             "labelExpr": f"({shown}) && ({room}) ? {spell} : ''",
             "gridOpacity": {"condition": {"test": shown, "value": 1}, "value": 0},
             "ticks": False,
-            "labelOverlap": False,
+            "labelOverlap": {"expr": f"{wide} < 6 ? 'greedy' : false"},
         },
     }
 
